@@ -13,8 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 from kcore.assignors.base import Assignor, MemberSubscription, Plan, in_order
-from kcore.assignors.racks import Racks, matter
+from kcore.hints import TYPE_CHECKING
 from kcore.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kcore.assignors.racks import Racks
 
 _Near = Callable[[str, str, int], bool]  # member id, topic, partition: is a replica in its rack
 
@@ -65,9 +68,12 @@ class RangeAssignor(Assignor):
                 if topic in partitions:
                     by_topic.setdefault(topic, []).append(member_id)
         topics = [_Topic(name, partitions[name], by_topic[name]) for name in sorted(by_topic)]
-        every = (TopicPartition(topic.name, number) for topic in topics for number in topic.left)
-        if racks and matter(every, members, racks):
-            _give_by_rack(topics, members, racks, plan)
+        if racks:
+            from kcore.assignors.racks import matter  # noqa: PLC0415 - few clusters have any
+
+            every = (TopicPartition(one.name, number) for one in topics for number in one.left)
+            if matter(every, members, racks):
+                _give_by_rack(topics, members, racks, plan)
         for entry in topics:
             _give_in_order(entry, plan)
         for given in plan.values():

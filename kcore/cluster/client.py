@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action
-from kcore.cluster.kinship import Kinship
 from kcore.cluster.links import Links, LinksConfig
 from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.outbox import Outbox
@@ -28,6 +27,8 @@ from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 
 if TYPE_CHECKING:
+    from kcore.cluster.kinship import Kinship
+    from kcore.connection.calls import Answer
     from kcore.telemetry.payload import OwnMetrics
     from kcore.telemetry.reporter import Reporter
 
@@ -67,7 +68,8 @@ class ClientCore:
         self._links = Links(links, bootstrap_servers, rng, emit)
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
-        self._kinship = Kinship(self._links, emit, self._refresher.forgive)
+        self._cluster_id: str | None = None  # as it was told first
+        self._kinship: Kinship | None = None  # None: nobody has told another one yet
         self._lookup = TopicLookup(refresh, self._links, rng)
         self.unsent = self._links.actions
         self.unread = self._outbox.events
@@ -379,9 +381,26 @@ class ClientCore:
             call, answer = links.current = completed[0]
             completed.popleft()
             if call.api is ApiKey.METADATA:
-                answer = self._kinship.judge(answer, now_ms)
+                answer = self._judged(answer, now_ms)
             call.done(answer, now_ms)
         links.current = None
+
+    def _judged(self, answer: Answer, now_ms: int) -> Answer:
+        """The answer to a Metadata request, if it is of our cluster (`Kinship`)."""
+        if self._kinship is None:
+            said: str | None = None if answer.body is None else answer.body.cluster_id
+            if not said or said == self._cluster_id or not self._links.rebootstraps:
+                return answer
+            if self._cluster_id is None:
+                self._cluster_id = said
+                return answer
+            # Few clients ever meet another cluster.
+            from kcore.cluster.kinship import Kinship  # noqa: PLC0415
+
+            self._kinship = Kinship(
+                self._cluster_id, self._links, self._outbox.emit, self._refresher.forgive
+            )
+        return self._kinship.judge(answer, now_ms)
 
     def _end(self, now_ms: int) -> None:
         """Everything is closed, but for a last push: the last event."""

@@ -8,7 +8,8 @@ links end, it is left alone for AWAY_MS, and others are asked.
 A cluster that was made anew has another id, too, and so has the one that a name was moved to. Those
 are found by way of the bootstrap servers, which are asked when no broker that is known can be
 (KIP-899): they are believed when nobody has named the old id for IN_A_ROW answers, within a second
-or two. Where they are not asked again (metadata.recovery.strategy=none) nothing is checked.
+or two. Where they are not asked again (metadata.recovery.strategy=none) nothing is checked. Until
+somebody tells of another cluster for the first time, `ClientCore` knows the id by itself.
 
 Source: KIP-1242, which has brokers of Kafka 4.4 do this; there the first answer of a bootstrap
 server is believed.
@@ -31,24 +32,30 @@ AWAY_MS: Final = 1_000
 
 
 class Kinship:
-    """See the module's text. refused(): an answer was, and others are to be asked soon."""
+    """See the module's text. cluster_id: the one that is meant. refused(): an answer was, and
+    others are to be asked soon.
+    """
 
     def __init__(
-        self, links: Links, emit: Callable[[Event], None], refused: Callable[[], None]
+        self,
+        cluster_id: str,
+        links: Links,
+        emit: Callable[[Event], None],
+        refused: Callable[[], None],
     ) -> None:
         self._links = links
         self._refused = refused
         self._emit = emit
-        self._cluster_id: str | None = None
+        self._cluster_id = cluster_id
         self._in_a_row = 0  # answers that were another cluster's
 
     def judge(self, answer: Answer, now_ms: int) -> Answer:
         """The answer to a Metadata request; or, if it is another cluster's, that there is none."""
         said: str | None = None if answer.body is None else answer.body.cluster_id
         known = self._cluster_id
-        if not said or not self._links.rebootstraps:
+        if not said:
             return answer
-        if known is not None and said != known:
+        if said != known:
             self._in_a_row += 1
             if answer.node >= 0 or self._in_a_row < IN_A_ROW:
                 return self._refuse(answer, said, known, now_ms)

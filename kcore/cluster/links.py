@@ -33,7 +33,6 @@ from kcore.connection.calls import (
     StruckError,
     node_id_of,
 )
-from kcore.connection.credentials import Credentials
 from kcore.connection.link import Link, LinkOptions
 from kcore.connection.pending import Call, Completed
 from kcore.errors import (
@@ -58,6 +57,7 @@ from kcore.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from kcore.connection.authentication import Authentication
+    from kcore.connection.credentials import Credentials
     from kcore.connection.measures import LinkMeasures
 
 
@@ -115,7 +115,7 @@ class Links:
         """Be this user on connections that are made from now on, if users have passwords there."""
         known = self._credentials
         if known is not None:
-            self._credentials = Credentials(known.mechanism, username, password, known.extensions)
+            self._credentials = known.of(username, password)
 
     # -- nodes -------------------------------------------------------------------------------------
 

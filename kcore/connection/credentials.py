@@ -27,6 +27,10 @@ class Credentials(Value):
     password: str = field(repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def of(self, username: str, password: str) -> Credentials:
+        """Those of another user."""
+        return Credentials(self.mechanism, username, password, self.extensions)
+
     @property
     def delegated(self) -> bool:
         """Whether it is a delegation token."""

@@ -21,9 +21,7 @@ from kcore.errors import (
     for_code,
 )
 from kcore.events import Event, RecordsFetched
-from kcore.fetch import unreadable
 from kcore.fetch.config import EARLY_EMPTY_MAX, STALE_ANSWERS_MAX, FetchConfig, ResetStrategy
-from kcore.fetch.hints import learn_leader
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
 from kcore.fetch.positions import Positions
@@ -222,11 +220,15 @@ class Answers:
         except KafkaError as error:
             return entry.with_error(error, standing=True)
         if not reader.has_batches:
-            return entry.with_error(unreadable.cut_off(found, offset), standing=True)
+            from kcore.fetch.unreadable import cut_off  # noqa: PLC0415 - few brokers send that
+
+            return entry.with_error(cut_off(found, offset), standing=True)
         if reader.end_offset > offset:
             return entry.with_records(reader, found)
         if partition.error == _NOTHING_NEW and partition.attempts >= STALE_ANSWERS_MAX:
-            return entry.with_error(unreadable.stale(found, offset), standing=True)
+            from kcore.fetch.unreadable import stale  # noqa: PLC0415
+
+            return entry.with_error(stale(found, offset), standing=True)
         return None
 
     def _note_offsets(
@@ -262,6 +264,8 @@ class Answers:
         code, now_ms, planner = data.error_code, taken.now_ms, self._planner
         taken.notable = True
         if code in _ASK_ELSEWHERE:
+            from kcore.fetch.hints import learn_leader  # noqa: PLC0415 - when a leader has moved
+
             learn_leader(self._cluster, partition.tp, data, taken.body)
             self._cluster.request_update()
             partition.preferred = -1

@@ -23,7 +23,6 @@ from kcore.errors import (
 from kcore.events import ControlRecordsPassed, Event
 from kcore.fetch.answers import Answers
 from kcore.fetch.config import TAKE_BYTES, FetchConfig, ResetStrategy
-from kcore.fetch.health import describe
 from kcore.fetch.offsets import LookupDone, Lookups, Resets
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
@@ -540,6 +539,8 @@ class Fetcher:
 
     def health(self, tp: TopicPartition) -> str:
         """Why a partition is or is not being fetched, in a few words."""
+        from kcore.fetch.health import describe  # noqa: PLC0415 - few ask
+
         return describe(self._positions, self._planner, tp)
 
 

@@ -19,7 +19,6 @@ from kcore.errors import (
     RebalanceInProgressError,
     Unexpected,
 )
-from kcore.errors.parts import of_partitions
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import Effect, Effects, error_of
@@ -429,6 +428,8 @@ class Committer:
             return self._refused(tp, code, sent, operation, now_ms)
         if not unauthorized:
             return None
+        from kcore.errors.parts import of_partitions  # noqa: PLC0415 - hardly ever needed
+
         done = {tp: at for tp, at in operation.offsets.items() if tp in codes.keys() - unauthorized}
         return of_partitions("committing", unauthorized, done)
 

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from kcore.connection.calls import Answer, Message
 from kcore.errors import KafkaError, Unexpected, for_code
-from kcore.errors.parts import of_partitions
 from kcore.group.commits import TOPIC_ID_VERSION, names_of
 from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
@@ -166,6 +165,8 @@ class CommittedFetcher:
         now_ms: int,
     ) -> None:
         """What will not change is said before what may; if all may, all is asked for again."""
+        from kcore.errors.parts import of_partitions  # noqa: PLC0415 - hardly ever needed
+
         final = {
             tp: code for tp, code in codes.items() if code == _FINAL or not for_code(code).retriable
         }

@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from kcore import __version__
 from kcore.cluster.links import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
-from kcore.connection.credentials import DELEGATED, Credentials
 from kcore.connection.link import LinkOptions
 from kcore.errors import KafkaConfigurationError
-from kcore.hints import Any, TypeVar
+from kcore.hints import TYPE_CHECKING, Any, TypeVar
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
 from kcore.settings.addresses import ALL_ADDRESSES, CANONICAL_NAMES, format_server
 from kcore.settings.names import Table, by_canonical_name
 from kcore.settings.security import HIDDEN, SECRETS, security_contradictions, uses_sasl
 from kcore.settings.tokens import DEFAULT
 from kcore.values import Value, field
-from kcore.wire.releases import highest_versions
+
+if TYPE_CHECKING:
+    from kcore.connection.credentials import Credentials
+    from kcore.wire.apis import ApiKey
 
 _NO_OPTIONS = frozenset({"extras", "await_acknowledgement"})
 
@@ -151,7 +153,7 @@ class ClientConfig(Value):
                 max_in_flight=self.max_in_flight_requests_per_connection,
                 software_version=__version__,
                 via="" if self.proxy_url is None else self.proxy_url.name,
-                highest={} if self.api_version is None else highest_versions(self.api_version),
+                highest=self._highest,
             ),
             credentials=self.credentials,
             reconnect_backoff_ms=self.reconnect_backoff_ms,
@@ -172,10 +174,23 @@ class ClientConfig(Value):
         )
 
     @property
+    def _highest(self) -> Mapping[ApiKey, int]:
+        if self.api_version is None:
+            return {}
+        from kcore.wire.releases import highest_versions  # noqa: PLC0415 - few state a release
+
+        return highest_versions(self.api_version)
+
+    @property
     def credentials(self) -> Credentials | None:
         """What SASL proves; None without it."""
         if not uses_sasl(self.security_protocol):
             return None
+        from kcore.connection.credentials import (  # noqa: PLC0415 - only for who has any
+            DELEGATED,
+            Credentials,
+        )
+
         mechanism, user = self.sasl_mechanism or "", self.sasl_plain_username or ""
         extensions = DELEGATED if self.sasl_delegation_token else {}
         return Credentials(mechanism, user, self.sasl_plain_password or "", extensions)

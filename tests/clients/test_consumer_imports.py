@@ -77,17 +77,26 @@ print(*sys.modules)
 consumer.close()
 """
 LATER = {
+    "kcore.assignors.racks",
     "kcore.assignors.sticky",
+    "kcore.cluster.kinship",
     "kcore.connection.authentication",
+    "kcore.connection.credentials",
     "kcore.connection.sasl",
     "kcore.errors.admin",
     "kcore.errors.groups",
     "kcore.errors.partitions",
+    "kcore.errors.parts",
     "kcore.errors.rare",
+    "kcore.fetch.health",
+    "kcore.fetch.hints",
+    "kcore.fetch.unreadable",
     "kcore.group.consumer_states",
     "kcore.wire.messages.leave_group",
     "kcore.wire.messages.offset_for_leader_epoch",
     "kcore.wire.messages.sasl_handshake",
+    "kcore.wire.releases",
+    "random",
 }
 
 
