@@ -18,7 +18,7 @@ from kcore.actions import CallGssapi, FetchToken
 from kcore.clients.aside import Aside
 from kcore.clients.log import Log
 from kcore.errors import KafkaConfigurationError
-from kcore.settings.tokens import CAFILE, Source, source_of
+from kcore.settings.tokens import CADATA, CAFILE, Source, source_of
 from kcore.transports.inputs import Token
 from kcore.transports.sasl import Found, Take, failed
 
@@ -62,17 +62,17 @@ def trusting_of(settings: ClientConfig) -> Callable[[], SSLContext] | None:
     """What makes the context that an identity provider is asked with: by the file as it is then.
     None: the system's. It raises KafkaConfigurationError.
     """
-    cafile = settings.sasl_oauthbearer_ssl_cafile
-    if cafile is None:
+    cafile, cadata = settings.sasl_oauthbearer_ssl_cafile, settings.sasl_oauthbearer_ssl_cadata
+    if cafile is None and cadata is None:
         return None
     from kcore.transports.tls import TlsOptions  # noqa: PLC0415 - loads `ssl`
 
     def make() -> SSLContext:
         try:
-            return TlsOptions(cafile=cafile).make_context()
+            return TlsOptions(cafile=cafile, cadata=cadata).make_context()
         except KafkaConfigurationError as error:
             words = f"{CAFILE.removesuffix('ssl_cafile')}{error.args[0]}"
-            raise KafkaConfigurationError(words, option=CAFILE) from error
+            raise KafkaConfigurationError(words, option=CADATA if cadata else CAFILE) from error
 
     return make
 

@@ -44,8 +44,9 @@ class ClientConfig(Value):
     sasl_oauth_token_provider: an object whose `token()` gives a token for each authentication, and
     its `extensions()`, if it has any, what goes along (OAUTHBEARER). sasl_oauthbearer_*: in its
     place, where to ask for tokens, and how: by OAuth's client credentials (KIP-768, KIP-1258), for
-    an assertion (KIP-1139), or from a file. sasl_oauthbearer_ssl_cafile: PEM of the authorities to
-    trust of the place that is asked; None: the system's.
+    an assertion (KIP-1139), or from a file. sasl_oauthbearer_ssl_cafile, its text as
+    sasl_oauthbearer_ssl_cadata: PEM of the authorities to trust of the place that is asked; None:
+    the system's.
     sasl_kerberos_service_name: brokers are service@host to Kerberos, with the host that a
     connection goes to, or sasl_kerberos_domain_name (GSSAPI). sasl_kerberos_name: all of that, as
     text or a gssapi.Name. sasl_kerberos_keytab, sasl_kerberos_principal: who we are; else the
@@ -103,6 +104,7 @@ class ClientConfig(Value):
     sasl_oauthbearer_extensions: Mapping[str, str] = field(default_factory=dict)
     sasl_oauthbearer_header_urlencode: bool = False
     sasl_oauthbearer_ssl_cafile: str | None = None
+    sasl_oauthbearer_ssl_cadata: str | None = field(default=None, repr=False)
     sasl_oauthbearer_assertion_algorithm: str = "RS256"
     sasl_oauthbearer_assertion_claim_aud: str | None = None
     sasl_oauthbearer_assertion_claim_exp_seconds: int = 300

@@ -92,6 +92,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "sasl_oauthbearer_extensions": extensions,
     "sasl_oauthbearer_header_urlencode": truth,
     "sasl_oauthbearer_ssl_cafile": optional(path),
+    "sasl_oauthbearer_ssl_cadata": optional(pem),
     "sasl_oauthbearer_assertion_algorithm": choice(*ALGORITHMS),
     "sasl_oauthbearer_assertion_claim_aud": optional(text),
     "sasl_oauthbearer_assertion_claim_exp_seconds": integer(0, 86_400),
@@ -127,6 +128,7 @@ ALIASES: Final[Mapping[str, str]] = {
     "sasl_oauthbearer_grant_type": "sasl_oauthbearer_jwt_retriever_class",
     "sasl_oauthbearer_assertion_jwt_template_file": "sasl_oauthbearer_assertion_template_file",
     "https_ca_location": "sasl_oauthbearer_ssl_cafile",
+    "https_ca_pem": "sasl_oauthbearer_ssl_cadata",
 }
 
 # Known names whose default is taken and anything else refused, with what to do instead.

@@ -25,6 +25,7 @@ _CLIENT_SECRET: Final = "sasl_oauthbearer_client_credentials_client_secret"  # n
 _SCOPE: Final = "sasl_oauthbearer_scope"
 _URLENCODE: Final = "sasl_oauthbearer_header_urlencode"
 CAFILE: Final = "sasl_oauthbearer_ssl_cafile"
+CADATA: Final = "sasl_oauthbearer_ssl_cadata"
 _ASSERTION: Final = "sasl_oauthbearer_assertion_"
 ASSERTION_FILE: Final = f"{_ASSERTION}file"
 TEMPLATE_FILE: Final = f"{_ASSERTION}template_file"
@@ -69,6 +70,7 @@ TOKEN_DEFAULTS: Final[Mapping[str, object]] = {
     "sasl_oauthbearer_extensions": {},
     _URLENCODE: False,
     CAFILE: None,
+    CADATA: None,
     **_ASSERTED_DEFAULTS,
 }
 
@@ -84,11 +86,11 @@ class Source(Enum):
 
 
 _BY_FILE: Final = frozenset({ENDPOINT, RETRIEVER, "sasl_oauthbearer_extensions"})
-_BY_ASSERTION: Final = _BY_FILE | {_SCOPE, CAFILE} | _ASSERTED_DEFAULTS.keys()
+_BY_ASSERTION: Final = _BY_FILE | {_SCOPE, CAFILE, CADATA} | _ASSERTED_DEFAULTS.keys()
 _USED: Final[Mapping[Source, frozenset[str]]] = {
     Source.PROVIDER: frozenset({PROVIDER}),
     Source.FILE: _BY_FILE,
-    Source.SECRET: _BY_FILE | {_SCOPE, CAFILE, _CLIENT_ID, _CLIENT_SECRET, _URLENCODE},
+    Source.SECRET: _BY_FILE | {_SCOPE, CAFILE, CADATA, _CLIENT_ID, _CLIENT_SECRET, _URLENCODE},
     Source.CLIENT_ASSERTION: _BY_ASSERTION | {_CLIENT_ID},
     Source.BEARER_ASSERTION: _BY_ASSERTION,
 }

@@ -142,3 +142,28 @@ def test_places_of_authorities(given, kept):
     found = options.common(conf)
     assert found.get("ssl_cafile") == kept
     assert found.get("sasl_oauthbearer_ssl_cafile") == kept
+
+
+@pytest.mark.parametrize("place", [None, "", "probe", "/ca.pem"])
+def test_authorities_of_an_endpoint_as_text(place):
+    """A text and a place shut each other out, whatever is made of them."""
+    theirs = {"https.ca.pem": "-----BEGIN", "bootstrap.servers": "127.0.0.1:1"}
+    theirs |= {} if place is None else {"https.ca.location": place}
+    oidc = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+    }
+    if place:
+        with pytest.raises(confluent_kafka.KafkaException, match="mutually exclusive"):
+            confluent_kafka.Producer(theirs)
+        for more in ({}, oidc):
+            with pytest.raises(errors.KafkaException, match="are mutually exclusive"):
+                Configuration((theirs | more,), {})
+        return
+    confluent_kafka.Producer(theirs)
+    found = options.common(Configuration((theirs | oidc,), {}))
+    assert found["sasl_oauthbearer_ssl_cadata"] == "-----BEGIN"
+    assert "sasl_oauthbearer_ssl_cafile" not in found
+    empty = theirs | oidc | {"https.ca.pem": ""}
+    assert "sasl_oauthbearer_ssl_cadata" not in options.common(Configuration((empty,), {}))

@@ -258,6 +258,19 @@ def test_an_endpoint_is_trusted_by_authorities_of_its_own(endpoint, tmp_path):
         assert provider.token() == "two"
 
 
+def test_an_endpoint_is_trusted_by_authorities_that_are_given_as_text(endpoint):
+    with open(authority().cafile) as file:
+        text = file.read()
+    with behind_tls(endpoint) as url:
+        given = of_oidc(url, https_ca_pem=text)
+        assert given.sasl_oauthbearer_ssl_cadata == text
+        assert provider_of(given).token() == "one"
+    assert "CERTIFICATE" not in repr(given)
+    with pytest.raises(KafkaConfigurationError, match="sasl_oauthbearer_ssl_cadata") as caught:
+        provider_of(of_oidc("https://id.example", sasl_oauthbearer_ssl_cadata="no certificate"))
+    assert caught.value.option == "sasl_oauthbearer_ssl_cadata"
+
+
 def test_an_endpoint_that_is_not_trusted_is_said_with_what_to_do(endpoint):
     with behind_tls(endpoint) as url:
         provider = provider_of(of_oidc(url))

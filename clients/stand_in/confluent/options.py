@@ -202,6 +202,8 @@ class Configuration:
                 self._take_callback(name, value)
             elif value is not None:
                 self.given[_OTHER_WORDS.get(name, name)] = _read(name, value)
+        if self.given.get("https.ca.location") and self.given.get("https.ca.pem"):
+            raise wrong("`https.ca.location` and `https.ca.pem` are mutually exclusive")
         for name, why in _UNHEARD.items():
             if self.given.get(name):
                 log.warning("%s is without effect: %s", name, why)
@@ -336,6 +338,7 @@ _OF_TOKENS: Final[Mapping[str, str]] = {
     },
     "sasl.oauthbearer.assertion.jwt.template.file": "sasl_oauthbearer_assertion_template_file",
     "https.ca.location": "sasl_oauthbearer_ssl_cafile",
+    "https.ca.pem": "sasl_oauthbearer_ssl_cadata",
 }
 # What nobody listens at, for a client that is given no servers and is to find none.
 NOBODY: Final = "127.0.0.1:1"
@@ -419,6 +422,8 @@ def _authenticate(conf: Configuration, found: Options) -> None:
                 ours: conf.given[name] for name, ours in _OF_TOKENS.items() if name in conf.given
             }
             _probed(found, "sasl_oauthbearer_ssl_cafile")
+            if not found.get("sasl_oauthbearer_ssl_cadata"):
+                found.pop("sasl_oauthbearer_ssl_cadata", None)
     elif mechanism == "GSSAPI":
         for name in ("service.name", "principal", "keytab"):
             value = conf.get(f"sasl.kerberos.{name}")
