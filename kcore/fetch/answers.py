@@ -22,6 +22,7 @@ from kcore.errors import (
 )
 from kcore.events import Event, RecordsFetched
 from kcore.fetch.config import EARLY_EMPTY_MAX, STALE_ANSWERS_MAX, FetchConfig, ResetStrategy
+from kcore.fetch.hints import learn_leader
 from kcore.fetch.partition import Partition
 from kcore.fetch.planner import NodePlan, Planner
 from kcore.fetch.positions import Positions
@@ -264,8 +265,6 @@ class Answers:
         code, now_ms, planner = data.error_code, taken.now_ms, self._planner
         taken.notable = True
         if code in _ASK_ELSEWHERE:
-            from kcore.fetch.hints import learn_leader  # noqa: PLC0415 - when a leader has moved
-
             learn_leader(self._cluster, partition.tp, data, taken.body)
             self._cluster.request_update()
             partition.preferred = -1

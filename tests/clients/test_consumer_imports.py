@@ -89,7 +89,6 @@ LATER = {
     "kcore.errors.parts",
     "kcore.errors.rare",
     "kcore.fetch.health",
-    "kcore.fetch.hints",
     "kcore.fetch.unreadable",
     "kcore.group.consumer_states",
     "kcore.wire.messages.leave_group",
