@@ -123,14 +123,18 @@ def _verify(
         producer_id = batch.producer_id
         try:
             log = call.node.cluster.lead(call.node.node_id, topic, number).log
-            ongoing = log.sequences.epoch_of(producer_id) == batch.producer_epoch
-            if ongoing and producer_id in log.transactions:
-                continue
-            log.sequences.begin(batch)
         except RefusedError:
             continue  # it is told when the batch would be kept
+        ongoing = log.sequences.epoch_of(producer_id) == batch.producer_epoch
+        if ongoing and producer_id in log.transactions:
+            continue
         assert topic is not None
-        wanted.append(TopicPartition(topic.name, number))
+        tp = TopicPartition(topic.name, number)
+        try:
+            log.sequences.begin(batch)
+            wanted.append(tp)
+        except RefusedError as refused:
+            verdicts.refuse(tp, refused)  # the log is not asked: where it begins is not told
     if not wanted:
         return
     _, _, first = batches[0]

@@ -1,7 +1,6 @@
 """How Consumer hands TLS and SASL on: the context to the pump, randomness nobody can guess."""
 
 import os
-import random
 import ssl
 
 import pytest
@@ -18,10 +17,17 @@ SASL = {
 }
 
 
-def test_nonces_are_drawn_from_the_system():
+def test_nonces_are_drawn_from_the_system(monkeypatch):
+    asked = []
+
+    def urandom(size):
+        asked.append(size)
+        return b"\xa5" * size
+
     with Consumer(**NOBODY, **SASL) as consumer:
-        bits = consumer._engine.core._links._rng.getrandbits
-        assert type(bits.__self__) is random.SystemRandom
+        monkeypatch.setattr("kcore.clients.randomness.urandom", urandom)
+        assert consumer._engine.core._links._rng.getrandbits(128) == int("a5" * 16, 16)
+    assert 16 in asked
 
 
 def test_a_context_of_the_users_is_the_pumps():
