@@ -350,6 +350,32 @@ def transactions_known_producers(peer, version):
 
 
 @scenario
+def transactions_broken_batches(peer):
+    """What is no batch adds no partition to a transaction (KIP-890); one that is wrong does."""
+    topic = peer.topic("t", 2)
+    one = made(peer, "x", NEW)
+    good = batch(b"v", producer_id=one.id, producer_epoch=one.epoch, base_sequence=0,
+                 transactional=True)  # fmt: skip
+    flipped = bytearray(good)
+    flipped[-1] ^= 1
+    newer = bytearray(good)
+    newer[16] = 3
+    broken = {
+        "empty": b"", "ten bytes": good[:10], "prefix": good[:20], "header": good[:61],
+        "one short": good[:-1], "magic 3": bytes(newer), "two": good * 2,
+        "checksum": bytes(flipped),
+    }  # fmt: skip
+    for name, data in broken.items():
+        answer = peer.link("p").ask(produce(topic, data, transactional_id=one.name), 12)
+        (part,) = answer.responses[0].partition_responses
+        peer.said.append((name, (ErrorCode(part.error_code).name, part.base_offset)))
+        one.describe_state()
+    one.write(topic, b"v", 1)
+    one.end(True)
+    look(peer, topic)
+
+
+@scenario
 def transactions_not_added(peer):
     """Before v12 a Produce does not add its partition (KIP-890)."""
     topic = peer.topic("t", 2)

@@ -22,6 +22,7 @@ import pages
 import pyarrow
 import pytest
 from late_writes import write_late
+from told import EnoughError, Told
 
 import kcore
 from kcore.actions import Connect, Send
@@ -33,23 +34,6 @@ from kcore.settings.tokens import Source, source_of
 ELSEWHERE = {"docs/EMBEDDED.md", "docs/RECIPES.md", "docs/SHARE.md", "docs/spark.md"}
 FLIGHTS = kcore.TopicPartition("flights", 0)
 RECORDS = [(b"key", b"value-%d" % number) for number in range(30)]
-
-
-class EnoughError(Exception):
-    """Ends a loop that its reader would end by Ctrl-C."""
-
-
-class Told:
-    """In place of `print`, or of what handles a record: ends what calls it after so many calls."""
-
-    def __init__(self, enough=None):
-        self.calls = []
-        self.enough = enough
-
-    def __call__(self, *said):
-        self.calls.append(said)
-        if len(self.calls) == self.enough:
-            raise EnoughError
 
 
 @pytest.fixture

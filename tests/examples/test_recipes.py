@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pages
 import pytest
+from told import EnoughError, Told
 
 import kcore
 from kcore.embedded import EmbeddedBroker
@@ -20,28 +21,6 @@ PAGE = "docs/RECIPES.md"
 FLIGHTS = kcore.TopicPartition("flights", 0)
 RECORDS = [(b"key %d" % (number % 3), b"value-%d" % number) for number in range(30)]
 VALUES = [value for _, value in RECORDS]
-
-
-class EnoughError(BaseException):
-    """Ends a loop that its reader would end by Ctrl-C: nothing that handles errors catches it."""
-
-
-class Told:
-    """In place of `print`, or of what handles a record: ends what calls it after so many calls."""
-
-    def __init__(self, enough=None):
-        self.calls = []
-        self.enough = enough
-
-    def __call__(self, *said):
-        self.calls.append(said)
-        if len(self.calls) == self.enough:
-            raise EnoughError
-
-    @property
-    def values(self):
-        """Of the records it was called with."""
-        return [record.value for (record,) in self.calls]
 
 
 @pytest.fixture
