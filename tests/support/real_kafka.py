@@ -44,9 +44,8 @@ def names(request: pytest.FixtureRequest) -> Names:
     return Names(f"{base}-{number}", f"group-{base}-{number}")
 
 
-# Records of tests have what timestamps they like: a look every five minutes, and the first one half a
-# minute after the start, the defaults, took those away that were as old as their timestamps in the
-# middle of a test.
+# Records of tests have what timestamps they like: the defaults, a look half a minute after the start
+# and one every five minutes, took those away that were as old as that in the middle of a test.
 _A_DAY_MS = 24 * 3_600_000
 SETTINGS = {
     "log.retention.check.interval.ms": str(_A_DAY_MS),
