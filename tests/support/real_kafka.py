@@ -44,7 +44,7 @@ def names(request: pytest.FixtureRequest) -> Names:
     return Names(f"{base}-{number}", f"group-{base}-{number}")
 
 
-# Records of tests have what timestamps they like: the defaults, a look half a minute after the start
+# Records of tests have what timestamps they like: the defaults, a look half a minute after a start
 # and one every five minutes, took those away that were as old as that in the middle of a test.
 _A_DAY_MS = 24 * 3_600_000
 SETTINGS = {
