@@ -387,8 +387,11 @@ class Judge(Referee):
                 tp = TopicPartition(name, partition.partition_index)
                 if partition.error_code:
                     self.offsets.refused(request.group_id, tp, asked[tp], lives[name])
+                elif lives[name] == self.logs.life(name):
+                    taken[tp] = asked[tp]
                 else:
-                    (taken if lives[name] == self.logs.life(name) else void)[tp] = asked[tp]
+                    void[tp] = asked[tp]
+                    self.offsets.void(request.group_id, tp, asked[tp], lives[name])
         whole = len(taken) + len(void) == len(asked)  # else it goes on with the rest
         self.promises.confirmed(self._member_of(wire), taken | void, whole=whole)
         if not taken:

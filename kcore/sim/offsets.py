@@ -104,11 +104,10 @@ class Offsets:
 
     def topic_gone(self, topic: str) -> None:
         """It is deleted, and what was committed in it. What comes late, without an id, counts in
-        the one that is made anew.
+        the one that is made anew, however often that was done meanwhile.
         """
-        now = self._logs.life(topic)
-        for (group_id, tp, life), committed in list(self.committed.items()):
-            if tp.topic == topic and life == now - 1 and committed.unnamed:
+        for (group_id, tp, _), committed in list(self.committed.items()):
+            if tp.topic == topic and committed.unnamed:
                 self.of(group_id, tp).strays.update(committed.unnamed)
 
     # Handing over --------------------------------------------------------------------------------
@@ -148,9 +147,8 @@ class Offsets:
             onward = first == hands.position.get(tp)
             last = hands.lives.get(tp, now) if onward else now
             if tp not in hands.position:
-                former = self.of(group_id, tp, begun[0]).candidates(begun[1])
-                former.update(self._logs.starts(tp, begun[0]))
-                last = begun[0] if first in former else now
+                former = self._may_begin(group_id, hands, tp, begun[0], first)
+                last = begun[0] if former else now
         begin = 0
         for at, life in enumerate(lives):
             if life is not None and life != last:
@@ -172,15 +170,16 @@ class Offsets:
         first = records[0].offset
         expected = hands.position.get(tp)
         if expected is None or begins:
-            starts = self.beginnings(group_id, hands, tp, life)
+            # Those of another log, as far as this one goes: beyond its end they are cut off.
+            others = [*self.of(group_id, tp, life).strays]
             if begins and self._named and expected is not None:
-                starts.add(expected)
-            strays = self.of(group_id, tp, life).strays
-            known = first in starts or self._reset(tp, life, min(starts), first)
-            if not known and first > max(strays, default=-1):  # cut off below one of another log
+                others.append(expected)
+            known = self._may_begin(group_id, hands, tp, life, first)
+            if not known and first > max(others, default=-1):
+                starts = sorted(self.beginnings(group_id, hands, tp, life).union(others))
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
-                    f"{name} begins at {first} in {_name(tp)}, committed is {sorted(starts)}",
+                    f"{name} begins at {first} in {_name(tp)}, committed is {starts}",
                 )
             if self._named:
                 self._logs.excuse(group_id, tp, life, first)
@@ -195,6 +194,13 @@ class Offsets:
                 )
             expected += 1
         hands.position[tp], hands.lives[tp] = expected, life
+
+    def _may_begin(
+        self, group_id: str, hands: Hands, tp: TopicPartition, life: int, first: int
+    ) -> bool:
+        """Whether a member without a position may get that record of that life first."""
+        starts = self.beginnings(group_id, hands, tp, life)
+        return first in starts or self._reset(tp, life, min(starts), first)
 
     def _reset(self, tp: TopicPartition, life: int, expected: int, first: int) -> bool:
         """Whether what was expected may be deleted, so that reading goes on at the start."""
@@ -267,6 +273,10 @@ class Offsets:
         committed.history.append(offset)
         committed.possible.clear()
         self.commits += 1
+
+    def void(self, group_id: str, tp: TopicPartition, offset: int, life: int) -> None:
+        """The coordinator has taken it, of a topic that is deleted: it comes no more."""
+        _once_less(self.of(group_id, tp, life).unnamed, offset)
 
     def refused(
         self, group_id: str, tp: TopicPartition, offset: int, life: int | None = None

@@ -103,11 +103,14 @@ class Rounds:
             )
 
     def _judge_awaited(self, seen: _Seen, group: Group, now_ms: int) -> None:
-        """The next generation is there: unless its time was over, it has waited for everybody."""
+        """The next generation is there: unless its time was over, it has waited for everybody. One
+        of nobody waits for nobody, and who comes then does so with the next.
+        """
         left_out = sorted(seen.pending & group.pending_join)
         if (
             left_out
             and group.members
+            and not group.initial_delay()
             and group.generation == seen.generation + 1
             and seen.calm_ms is not None
             and now_ms - seen.calm_ms < self._timeout_ms * (1 - _DRIFT)

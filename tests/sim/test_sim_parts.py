@@ -165,6 +165,54 @@ def test_of_two_commits_of_an_offset_one_may_count_and_the_other_be_refused():
     assert offsets.beginnings("g", Hands(), T0, 1) == {0}
 
 
+def test_a_commit_that_lingers_counts_in_whatever_topic_there_is_then():
+    logs = Logs()
+    offsets = Offsets(logs, unnamed=True)
+    offsets.asked("m1", "g", Hands(done={T0: 5}, lives={T0: 0}, begun={T0: (0, 0)}), {T0: 5})
+    for life in (1, 2):
+        logs.topic_gone(T0.topic)
+        offsets.topic_gone(T0.topic)
+        assert 5 in offsets.beginnings("g", Hands(), T0, life)
+    offsets.void("g", T0, 5, 0)  # it has come
+    logs.topic_gone(T0.topic)
+    offsets.topic_gone(T0.topic)
+    assert offsets.beginnings("g", Hands(), T0, 3) == {0}
+
+
+def test_a_position_beyond_the_new_log_goes_on_at_its_end():
+    """As who validates it is told (KIP-320), where topics have no ids."""
+    logs = Logs()
+    logs.written(T0, [b"a"])
+    logs.acknowledged(T0, 0, [b"a"])
+    hands = Hands(position={T0: 6}, lives={T0: 0}, begun={T0: (0, 0)})
+    logs.topic_gone(T0.topic)
+    logs.written(T0, [b"b", b"c"])
+    logs.acknowledged(T0, 4, [b"b"])
+    logs.acknowledged(T0, 7, [b"c"])
+    broken(
+        Rule.NEVER_SKIPS, Offsets(logs).handed, "m1", "g", replace(hands), T0, records(4, b"b")
+    )
+    offsets = Offsets(logs, named=True, unnamed=True)
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", replace(hands), T0, records(7, b"c"))
+    offsets.handed("m1", "g", hands, T0, records(4, b"b"))
+
+
+def test_a_record_of_either_life_is_of_the_one_in_which_its_reader_may_begin():
+    logs = Logs()
+    logs.acknowledged(T0, 0, [b"a"])
+    offsets = Offsets(logs)
+    offsets.confirmed("m1", "g", 1, T0, 1, stray=False)
+    hands = Hands(begun={T0: (0, 1)})
+    logs.written(T0, [b"b", b"c"])  # nobody is told
+    logs.topic_gone(T0.topic)
+    offsets.topic_gone(T0.topic)
+    offsets.handed("m1", "g", hands, T0, records(0, b"b"))
+    assert hands.lives[T0] == 1
+    other = Hands(begun={T0: (0, 1)})
+    offsets.handed("m2", "g", other, T0, records(1, b"c"))
+    assert other.lives[T0] == 0
+
+
 def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
     offsets, hands = Offsets(Logs()), Hands()
     broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(1, b"a"))
@@ -370,6 +418,8 @@ def test_an_empty_group_waits_for_a_while_and_for_nobody():
     initial.previous_state = GroupState.EMPTY
     empty = a_group(GroupState.EMPTY, members=())
     looks((0, empty), (100, initial), (200, a_group(SYNCING, 2, pending_join="b")))
+    initial.generation = 2  # the one before was left to who was handed an id, and is over
+    looks((0, a_group(STABLE, pending_join="b")), (1_000, initial))
 
 
 def test_nobody_comes_or_goes_within_a_generation():

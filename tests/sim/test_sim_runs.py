@@ -7,8 +7,15 @@ import pytest
 from sim_runs import drawn, drawn_of, run, well
 
 from kcore.sim import Fault, Plan, plan_of
-from kcore.sim.plan import NodeTime, upgrading
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime, upgrading
 from kcore.sim.trace import What
+
+# Members have no more time for a rebalance than a heartbeat and some polls take.
+PRESSED = {
+    "session_timeout_ms": 10_000,
+    "max_poll_interval_ms": 5_000,
+    "heartbeat_interval_ms": 3_333,
+}
 
 
 def kinds(outcome):
@@ -56,13 +63,31 @@ def test_seeds_that_found_something_go_well(seed, share):
         # Two of the topics of a commit that comes before a revocation are deleted, one by one.
         (50_070, {Fault.REMAKE: 1_500}, {}),
         # A coordinator is gone as its group has just become a classic one.
-        (950_225, {}, {"max_poll_interval_ms": 5_000, "heartbeat_interval_ms": 3_333}),
+        (950_225, {}, PRESSED),
     ],
 )
 def test_what_both_kinds_of_members_meet_in_one_group_goes_well(seed, faults, more):
     plan = plan_of(random.Random, seed)
     faults = plan.faults | faults
-    well(run(replace(plan, faults=faults, consumer_share=0.5, session_timeout_ms=10_000, **more)))
+    more = {"session_timeout_ms": 10_000} | more
+    well(run(replace(plan, faults=faults, consumer_share=0.5, **more)))
+
+
+@pytest.mark.parametrize(
+    ("seed", "share", "often_ms", "more"),
+    [
+        (902_472, 1.0, 1_500, {}),  # a commit lingers until its topic is made anew once more
+        (906_850, 0.0, 10_000, {}),  # a position is beyond the end of the new log
+        # Of a record nobody knows whether it is of the topic as it was, or of the new one.
+        (952_868, 0.5, 10_000, PRESSED),
+    ],
+)
+def test_topics_that_are_made_anew_raise_no_false_alarm(seed, share, often_ms, more):
+    plan = plan_of(random.Random, seed)
+    if share:
+        plan = replace(plan, release=max(plan.release, CONSUMER_SINCE))
+    faults = plan.faults | {Fault.REMAKE: often_ms}
+    well(run(replace(plan, faults=faults, consumer_share=share, **more)))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ what logs hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcore.sim.exact.copies import Copies, Deal, Fate, Item, Source, at
 from kcore.sim.referee import GroupOf, Referee
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from kcore.sim.exact.readers import Reader
     from kcore.sim.plan import Plan
     from kcore.sim.processes import Process
+
+# A life of a topic, and an offset in that.
+Place: TypeAlias = tuple[int, int]
+_FIRST: Final[list[Place]] = [(0, 0)]
 
 # Produce names topics by their ids, unless partitions are added to transactions beforehand.
 _IMPLICIT: Final = 2
@@ -49,8 +53,8 @@ class ExactJudge(Referee):
             named=plan.transaction_version < _IMPLICIT,
             by_ids=plan.consumer_share > 0,
         )
-        # Of readers: where, and in which lives of the topic, if what they got fits into several.
-        self.positions: dict[Process, dict[TopicPartition, tuple[list[int], int]]] = {}
+        # Of readers: where they are; in several places, if what they got fits into all of them.
+        self.positions: dict[Process, dict[TopicPartition, list[Place]]] = {}
         self._read_in: dict[tuple[Process, TopicPartition], int] = {}  # of movers: the life
         # Who has asked for a transactional id, when last, and when it had it first.
         self._asked_ms: dict[str, dict[Process, int]] = {}
@@ -131,67 +135,81 @@ class ExactJudge(Referee):
         positions = self.positions.setdefault(reader, {})
         for tp, records in taken.items():
             self.copies.read(tp)
-            lives, since = self._where(reader, tp, records)
-            life = lives[0]
-            shown = self.copies.shown(tp, life, since, committed=committed)
-            for record in records:
-                offset, item = next(shown, (-1, None))
-                if item is None or offset != record.offset or item.value != record.value:
-                    self._judge_shown(reader, tp, life, record, (offset, item), committed)
-                positions[tp] = lives, record.offset + 1
+            known = positions.get(tp, _FIRST)
+            later = range(min(known)[0] + 1, self.copies.life(tp) + 1)
+            refused: dict[Place, ViolationError] = {}
+            fit: dict[Place, None] = {}
+            for place in (*known, *((life, 0) for life in later)):
+                try:
+                    fit[self._follow(reader, tp, place, records, committed=committed)] = None
+                except ViolationError as error:
+                    refused[place] = error
+            if not fit:
+                lives = self.copies.lives_of(tp, records)
+                place = next((place for place in refused if place[0] in lives), known[0])
+                raise refused[place]
+            positions[tp] = list(fit)
             self.handed += len(records)
         spans = {at(tp): (each[0].offset, each[-1].offset) for tp, each in taken.items()}
         self._trace.event(What.DELIVERED, reader.name, spans=spans)
 
-    def _where(
-        self, reader: Reader, tp: TopicPartition, records: Sequence[Any]
-    ) -> tuple[list[int], int]:
-        """The lives a reader may be in, and where: it reads on, or has begun in a later one."""
-        known, since = self.positions[reader].get(tp, ([0], 0))
-        lives = self.copies.lives_of(tp, records)
-        on = [life for life in lives if life in known]
-        if on:
-            return on, since
-        later = [life for life in lives if life > known[0]]
-        return (later, 0) if later else (known, since)
+    def _follow(
+        self,
+        reader: Reader,
+        tp: TopicPartition,
+        place: Place,
+        records: Sequence[Any],
+        *,
+        committed: bool,
+    ) -> Place:
+        """Where a reader is that got these there. ViolationError: they are not what is next."""
+        life, since = place
+        shown = self.copies.shown(tp, life, since, committed=committed)
+        for record in records:
+            offset, item = next(shown, (-1, None))
+            if item is None or offset != record.offset or item.value != record.value:
+                raise self._not_next(reader, tp, life, record, (offset, item), committed=committed)
+            since = offset + 1
+        return life, since
 
-    def _judge_shown(
+    def _not_next(
         self,
         reader: Reader,
         tp: TopicPartition,
         life: int,
         record: Any,
         following: tuple[int, Item | None],
+        *,
         committed: bool,
-    ) -> None:
-        """It is not what is next."""
+    ) -> ViolationError:
+        """What is wrong with it."""
         there = self.copies.copy(tp, life).items.get(record.offset)
         if there is None or there.value != record.value:
-            raise ViolationError(
+            return ViolationError(
                 Rule.NEVER_SKIPS,
                 f"{reader.name} got {record.value!r} at {record.offset} of {at(tp)}, which has"
                 f" {there} there{_in_life(life)}",
             )
         if committed and not there.readable:
             assert there.deal is not None
-            raise ViolationError(
+            return ViolationError(
                 Rule.READ_COMMITTED,
                 f"{reader.name} got {there} at {record.offset}, and {there.deal} is"
                 f" {there.deal.fate.value}",
             )
         offset, item = following
         missing = f"{offset}, {item}" if item is not None else "nothing"
-        raise ViolationError(
+        return ViolationError(
             Rule.NEVER_SKIPS,
             f"{reader.name} got {record.offset} of {at(tp)}, and {missing} is next{_in_life(life)}",
         )
 
     def left(self, reader: Reader, tp: TopicPartition, *, committed: bool) -> int:
         """How much a reader has not got yet."""
-        lives, since = self.positions.get(reader, {}).get(tp, ([0], 0))
         now = self.copies.life(tp)
-        shown = self.copies.shown(tp, now, since if now in lives else 0, committed=committed)
-        return sum(1 for _ in shown)
+        known = self.positions.get(reader, {}).get(tp, _FIRST)
+        since = max((since for life, since in known if life == now), default=0)
+        return sum(1 for _ in self.copies.shown(tp, now, since, committed=committed))
 
     # Movers --------------------------------------------------------------------------------------
 
