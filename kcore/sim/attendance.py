@@ -78,7 +78,7 @@ class Attendance:
         # may say in the next that it did, and joins in the one behind: a plan may leave it less
         # time, which is that of a poll, than this takes.
         takes_ms = plan.heartbeat_interval_ms + _POLLS_TO_JOIN * plan.poll_every_ms[1]
-        self._hurried = takes_ms + _TRIPS * plan.latency_ms[1] > plan.max_poll_interval_ms
+        self._in_a_hurry = takes_ms + _TRIPS * plan.latency_ms[1] > plan.max_poll_interval_ms
         self._leave_ms = _LEAVE_MS + _TRIPS * plan.latency_ms[1]
         shortest_ms = min(plan.session_timeout_ms, plan.max_poll_interval_ms)
         self._remain_ms = shortest_ms - plan.heartbeat_interval_ms - self._leave_ms
@@ -95,6 +95,10 @@ class Attendance:
     def well(self, member: Process) -> bool:
         """It is there, and is to stay: nothing stands between it and its coordinator."""
         return not member.ended and not member.closing and self.at_peace(member)
+
+    def hurried(self, member: Process) -> bool:
+        """Whether its plan may leave it too little time for a rebalance, and it is put out."""
+        return self._in_a_hurry and not member.habits.by_epochs
 
     # What happens --------------------------------------------------------------------------------
 
@@ -128,8 +132,7 @@ class Attendance:
         self._judge_stays(member, f"steps out of {member.group_id}")
 
     def _judge_stays(self, member: Process, why: str) -> None:
-        hurried = self._hurried and not member.habits.by_epochs
-        if not hurried and self._steady(member) and self.well(member):
+        if not self.hurried(member) and self._steady(member) and self.well(member):
             raise ViolationError(Rule.STAYS, f"{member.name} {why}")
 
     def asked(self, wire: Wire, asked: Asked) -> None:

@@ -209,7 +209,8 @@ class Revocations:
             if other.closing:
                 still = still.union(self._hands[other].owned)
             early = {tp for tp in still.intersection(added) if self._may_hold(other, tp)}
-            if early and self._attendance.at_peace(other):
+            has_time = not self._attendance.hurried(other)
+            if early and has_time and self._attendance.at_peace(other):
                 self._raise_early(other, f"is not done, and {member.name} gets it,", early)
 
     def asked(self, wire: Wire, asked: Asked) -> None:

@@ -33,11 +33,15 @@ class Court:
     """Two members of a group, at peace unless told otherwise."""
 
     def __init__(self, *, awaits=False):
-        self.now_ms, self.peace = 0, True
+        self.now_ms, self.peace, self.hurried = 0, True, False
         self.one, self.other = (Client(name, awaits=awaits) for name in ("m1", "m2"))
         self.hands = {self.one: Hands(), self.other: Hands()}
         self.offsets = Offsets(Logs())
-        attendance = SimpleNamespace(well=lambda _: self.peace, at_peace=lambda _: self.peace)
+        attendance = SimpleNamespace(
+            well=lambda _: self.peace,
+            at_peace=lambda _: self.peace,
+            hurried=lambda _: self.hurried,
+        )
         self.judge = Revocations(
             attendance, self.hands, self.offsets, {}, lambda *_: True, lambda: self.now_ms, 0
         )
@@ -168,6 +172,14 @@ def test_others_get_what_an_application_has_handled():
     court.assign(court.other, 2, T1)
     court.judge.handled(court.one)
     court.assign(court.other, 3, T0, T1)
+
+
+def test_a_group_goes_on_without_who_has_too_little_time_for_a_rebalance():
+    court = Court(awaits=True)
+    court.hurried = True
+    court.assign(court.one, 1, T0)
+    court.revoke(court.one, T0)
+    court.assign(court.other, 2, T0)
 
 
 def test_others_get_what_one_that_closes_has_told_to_be_gone():
