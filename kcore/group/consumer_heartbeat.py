@@ -77,6 +77,7 @@ class _Told(NamedTuple):
 class ConsumerHeartbeats:
     """on_target(): the coordinator has said what this member is to have. on_sent(): what is
     owned is on its way to the coordinator. holds_still(): what is owned is not about to change.
+    waits_for_poll(): a poll could take more of what the coordinator has said.
     on_stalled(now_ms): as of the classic protocol (B6).
     on_fenced(now_ms): the membership is refused for good.
     """
@@ -97,10 +98,12 @@ class ConsumerHeartbeats:
         self.on_target: Callable[[], None]  # wired by GroupMember: the two know each other
         self.on_sent: Callable[[], None]
         self.holds_still: Callable[[], bool]
+        self.waits_for_poll: Callable[[], bool]
         self._told: _Told | None = None
         self._changed = False  # the subscription is not what was told
         self._busy = False  # one is on its way
-        self._naming: Owned | None = None  # what it says is owned, if it says so
+        # What it says is owned, if it says so, and what those say that were not answered.
+        self._naming: Owned | None = None
         self._count = 0  # the membership that timers and `_busy` are about
         self._interval_ms = 0  # not told yet
         self._taken_in = False  # the coordinator may count our member id in, from before
@@ -130,7 +133,7 @@ class ConsumerHeartbeats:
         """None is on its way (see ClientCore.handle_interrupted), and nobody knows what the
         coordinator was told.
         """
-        self._busy, self._naming = False, None
+        self._busy = False
         self._repeated = Repeated()
         self._told, self._changed = None, True
 
@@ -210,7 +213,8 @@ class ConsumerHeartbeats:
 
     def may_take(self, partitions: Owned) -> bool:
         """Whether all of these can be taken now. The coordinator gives away what a heartbeat does
-        not name that says what is owned: while one is on its way, its answer has to be waited for.
+        not name that says what is owned: while one is on its way, its answer has to be waited for,
+        or if there is none, as its connection is gone, that of the next.
         """
         return self._naming is None or partitions <= self._naming
 
@@ -261,7 +265,7 @@ class ConsumerHeartbeats:
             if repeats:
                 repeated.read(good=_tells_nothing(answer, sent))
             if count == membership.count:
-                self._busy, self._naming = False, None
+                self._busy = False
                 self._answered(answer, sent, now_ms, at_ms)
 
         def taken(at_ms: int) -> bool:
@@ -302,10 +306,11 @@ class ConsumerHeartbeats:
         self._told, self._changed = telling, False
         if told is None or told.owned != telling.owned:
             joining = self._membership.state is ConsumerState.JOINING
-            if joining or self.holds_still():
+            waits = told is not None and self.waits_for_poll()
+            if joining or (self.holds_still() and not waits):
                 fields["topic_partitions"] = _by_topic(owned)
-                self._naming = owned
-            elif told is not None and told.owned is None:
+                self._naming = owned if self._naming is None else self._naming & owned
+            elif told is not None and (waits or told.owned is None):
                 self._told = telling._replace(owned=None)  # it is said once that is over
             else:
                 self._told = None  # all of it, once that is over
@@ -315,6 +320,7 @@ class ConsumerHeartbeats:
 
     def _answered(self, answer: Answer, sent: Generation, sent_ms: int, now_ms: int) -> None:
         error = answer.error
+        self._naming = self._naming if error is not None else None
         if error is not None:
             self._unanswered(error, now_ms)
         elif answer.body.error_code != ErrorCode.NONE:

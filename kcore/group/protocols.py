@@ -99,6 +99,7 @@ def consumer_parts(ctx: Context, coordinator: Coordinator, hooks: Hooks) -> Part
         steps = Reconciliation(ctx, membership, heartbeats, autocommit)
         heartbeats.on_target, heartbeats.on_sent = steps.target_told, steps.owned_sent
         heartbeats.holds_still = lambda: steps.step is Step.IDLE
+        heartbeats.waits_for_poll = lambda: steps.waits_for_poll
         return steps
 
     return Parts(membership, heartbeats, CONSUMER_OFFSET_COMMIT, make_steps, heartbeats.leave)

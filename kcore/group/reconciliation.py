@@ -10,7 +10,8 @@ read without a pause. As with the classic protocol, partitions change hands only
 
 One reconciliation at a time: where the coordinator changes its mind meanwhile, another follows.
 What the coordinator is told to be owned it takes for all there is, and gives the rest to others:
-nothing is taken while that is on its way, and it is not told while something is being taken.
+nothing is taken while that is on its way, and it is not told while something is being taken, or is
+still to be: it may linger, and say that what was taken since is not owned.
 """
 
 from __future__ import annotations
@@ -210,6 +211,13 @@ class Reconciliation(Steps):
     @property
     def _unnamed(self) -> bool:
         return self._membership.state is ConsumerState.RECONCILING and self._attempts > 0
+
+    @property
+    def waits_for_poll(self) -> bool:
+        """Whether no poll has looked yet what of the target can be taken."""
+        membership = self._membership
+        looked = self._looked is not None and self._looked[1] == membership.target
+        return membership.state is ConsumerState.RECONCILING and not looked
 
     # -- one reconciliation --------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pytest
 from consumer_world import BEAT, INTERVAL_MS, ConsumerWorld, stable
 from group_world import tp, tps
 
+from kcore.errors import DisconnectedError
 from kcore.events import (
     GroupJoined,
     OffsetsCommitted,
@@ -399,6 +400,32 @@ def test_n3_a_heartbeat_that_fails_holds_nothing_up_for_longer() -> None:
     assert world.host.owned == tps("t1-0 t1-1")
 
 
+def test_n3_what_a_heartbeat_without_an_answer_denies_waits_until_one_is_answered() -> None:
+    """It may linger on its connection, and the coordinator give away what it does not name."""
+    world = telling_again()
+    world.refuse(DisconnectedError("gone"))
+    world.poll()
+    assert world.host.owned == []
+    world.find()
+    world.run(200)
+    assert world.said(world.request(BEAT)) == FULL
+    world.poll()
+    assert world.host.owned == []
+    world.beat("t1-0", epoch=2)
+    world.poll()
+    assert world.host.owned == tps("t1-0")
+
+
+def test_n3_what_is_owned_is_said_where_no_more_of_the_target_can_be_taken() -> None:
+    """The coordinator may wait for that, as it has taken something back meanwhile."""
+    world = stable(assigned="t1-0")
+    world.next_beat()
+    world.beat("t1-0 x-0", epoch=2)
+    world.poll()
+    world.run(INTERVAL_MS)
+    assert world.said(world.request(BEAT)) == {"owned": tps("t1-0")}
+
+
 def test_n3_the_next_target_waits_until_it_is_known_what_was_made_of_the_last() -> None:
     world = acknowledging("t1-0", then="t1-0 t1-1")
     world.new_events()
@@ -412,12 +439,14 @@ def test_n3_the_next_target_waits_until_it_is_known_what_was_made_of_the_last() 
 
 
 def test_n3_what_is_taken_back_before_it_was_taken_is_acknowledged() -> None:
-    """A heartbeat that says what is owned went out between the two."""
+    """Not before: what is not owned yet would be given to another, should the target change while
+    the heartbeat that says so lingers.
+    """
     world = stable(assigned="")
     world.next_beat()
     world.beat("t1-0", epoch=2)
     world.run(INTERVAL_MS)
-    assert world.said(world.request(BEAT)) == {"owned": []}
+    assert world.said(world.request(BEAT)) == {}
     world.beat("", epoch=3)
     assert world.said(world.next_beat()) == {"owned": []}
     world.beat()

@@ -57,6 +57,15 @@ def test_seeds_that_found_something_go_well(seed, share):
     well(drawn_of(seed, share))
 
 
+def test_what_a_lingering_heartbeat_does_not_name_is_not_taken_behind_it():
+    """It said that nothing is owned, was tried again, and came when something else was to be."""
+    plan = plan_of(random.Random, 1_200_045)
+    kinds = (Fault.RESTART, Fault.REJOIN, Fault.LATE_ANSWER, Fault.REFUSE)
+    faults = plan.faults | dict.fromkeys(kinds, 1_500)
+    release = max(plan.release, CONSUMER_SINCE)
+    well(run(replace(plan, faults=faults, release=release, consumer_share=1.0)))
+
+
 @pytest.mark.parametrize(
     ("seed", "faults", "more"),
     [
