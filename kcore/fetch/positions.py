@@ -126,7 +126,7 @@ class Positions:
         """Take committed offsets as positions; a partition that has moved on meanwhile is left."""
         for tp, committed in offsets.items():
             partition = self._all.get(tp)
-            if committed is None or partition is None or committed.offset < 0:
+            if committed is None or partition is None:
                 continue
             if partition.state is PartitionState.INITIALIZING:
                 self._seek(partition, committed.offset, committed.leader_epoch)
@@ -201,7 +201,7 @@ class Positions:
         for tp in partitions:
             partition = self._all.get(tp)
             if partition is not None:
-                found[tp] = partition.offset if partition.state in WITH_POSITION else -1
+                found[tp] = partition.offset
         return found
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -398,10 +398,6 @@ class Positions:
     def __iter__(self) -> Iterator[Partition]:
         """Every assigned partition."""
         return iter(self._all.values())
-
-    def __len__(self) -> int:
-        """How many are assigned."""
-        return len(self._all)
 
     def _need(self, tp: TopicPartition) -> Partition:
         partition = self._all.get(tp)

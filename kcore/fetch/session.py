@@ -76,7 +76,7 @@ class FetchSession:
         wanted: all that is wanted now, in order. changed: where it may differ from what the broker
         believes. ids: whether the request names topics by id, which a session does or does not.
         """
-        if ids is not self.with_ids and self.epoch != INITIAL_EPOCH:
+        if ids is not self.with_ids:
             self.renew()
         self.with_ids = ids
         if self.epoch == INITIAL_EPOCH:

@@ -315,6 +315,31 @@ class World:
         return None if position is None else position.offset
 
 
+class Outcome:
+    """Takes the end of one look-up."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[object, KafkaError | None]] = []
+
+    def __call__(self, result: object, error: KafkaError | None) -> None:
+        self.ended.append((result, error))
+
+
+def look_up(
+    world: World, timestamps: dict[TopicPartition, int], timeout_ms: int = 5_000
+) -> Outcome:
+    outcome = Outcome()
+    world.fetcher.list_offsets(
+        timestamps,
+        world.now_ms,
+        outcome,
+        deadline_ms=world.now_ms + timeout_ms,
+    )
+    assert outcome.ended == []  # never inside the call
+    world.tick()
+    return outcome
+
+
 def asked(sent: Sent) -> dict[TopicPartition, int]:
     """What a fetch request asks for: offset by partition."""
     names = {topic_id(name): name for name in ("t", "foo", "bar", "other")}

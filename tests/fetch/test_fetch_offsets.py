@@ -1,4 +1,4 @@
-"""Rules of section 8 one by one: resets, look-ups, validation; turns and health."""
+"""Rules of section 8 one by one: resets, validation; turns and health."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import pytest
 from fetch_world import World, asked, batch, data, failed, listed, tp, validated
 
 from kcore.errors import (
-    DisconnectedError,
     KafkaError,
-    KafkaTimeoutError,
     TopicAuthorizationFailedError,
     UnsupportedVersionError,
 )
-from kcore.fetch.config import IsolationLevel
-from kcore.structs import OffsetAndTimestamp
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -24,7 +20,7 @@ EPOCHS = ApiKey.OFFSET_FOR_LEADER_EPOCH
 SESSION = 55
 
 
-# -- resets and look-ups (P5-P8) -------------------------------------------------------------------
+# -- resets (P5-P7) -------------------------------------------------------------------
 
 
 def test_p5_resets_go_to_each_leader_in_one_request() -> None:
@@ -35,6 +31,7 @@ def test_p5_resets_go_to_each_leader_in_one_request() -> None:
     world.tick()
     first, second = world.pending(ApiKey.LIST_OFFSETS)
     assert (first.node, second.node) == (1, 2)
+    assert first.body.replica_id == -1  # no replica, but a consumer
     rows = first.body.topics[0].partitions
     assert [(one.partition_index, one.timestamp, one.current_leader_epoch) for one in rows] == [
         (0, -1, 3),
@@ -101,6 +98,48 @@ def test_p7_a_reset_waits_for_a_node_that_can_be_asked(
     world.only(ApiKey.LIST_OFFSETS)
 
 
+def test_p7_a_broker_that_cannot_be_asked_is_told_of() -> None:
+    world = World(T0, start=None)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    world.fail(world.only(ApiKey.LIST_OFFSETS), UnsupportedVersionError("no"))
+    world.take_error(UnsupportedVersionError)
+    assert 80 <= world.until_due() <= 120  # another may come
+    world.only(ApiKey.LIST_OFFSETS)
+
+
+def test_p7_a_log_of_an_old_format_is_no_reason_to_ask_soon() -> None:
+    world = World(T0, start=None)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    old = listed((T0, -1), error_code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    world.answer(world.only(ApiKey.LIST_OFFSETS), old)
+    assert world.take() == {}
+    assert (world.cluster.updates, world.until_due()) == (0, 30_000)
+    world.only(ApiKey.LIST_OFFSETS)
+
+
+def test_p7_each_wait_is_twice_the_one_before_up_to_a_bound() -> None:
+    world = World(T0, start=None)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    for wait_ms in (100, 200, 400, 800, 1_000, 1_000):
+        world.fail(world.only(ApiKey.LIST_OFFSETS))
+        assert 0.8 * wait_ms <= world.until_due() <= 1.2 * wait_ms
+
+
+def test_p7_who_can_be_asked_sooner_does_not_wait_for_the_others() -> None:
+    world = World(T0, T1, start=None, leader=lambda where: 1 + where.partition)
+    world.network.unknown.add(2)
+    for where in (T0, T1):
+        world.positions.reset(where, "earliest")
+    world.tick()
+    assert world.only(ApiKey.LIST_OFFSETS).node == 1  # and is not answered
+    world.network.unknown.clear()
+    assert 80 <= world.until_due() <= 120
+    world.only(ApiKey.LIST_OFFSETS, node=2)
+
+
 def test_p7_a_reset_in_flight_is_not_sent_twice() -> None:
     world = World(T0, start=None)
     world.positions.reset(T0, "earliest")
@@ -111,212 +150,16 @@ def test_p7_a_reset_in_flight_is_not_sent_twice() -> None:
     world.only(ApiKey.LIST_OFFSETS)
 
 
-class Outcome:
-    """Takes the end of one look-up."""
-
-    def __init__(self) -> None:
-        self.ended: list[tuple[object, KafkaError | None]] = []
-
-    def __call__(self, result: object, error: KafkaError | None) -> None:
-        self.ended.append((result, error))
-
-
-def look_up(world: World, timestamps: dict[object, int], timeout_ms: int = 5_000) -> Outcome:
-    outcome = Outcome()
-    world.fetcher.list_offsets(
-        timestamps,  # type: ignore[arg-type]
-        world.now_ms,
-        outcome,
-        deadline_ms=world.now_ms + timeout_ms,
-    )
-    assert outcome.ended == []  # never inside the call
-    world.tick()
-    return outcome
-
-
-def test_p8_a_look_up_over_two_leaders() -> None:
-    world = World(T0, T1, start=None, leader=lambda where: where.partition + 1)
-    outcome = look_up(world, {T0: 1_000, T1: 1_000})
-    first, second = world.pending(ApiKey.LIST_OFFSETS)
-    world.answer(first, listed((T0, 5), timestamp=1_001, leader_epoch=2))
-    assert outcome.ended == []
-    world.answer(second, listed((T1, -1)))
-    assert outcome.ended == [({T0: OffsetAndTimestamp(5, 1_001, 2), T1: None}, None)]
-    assert world.fetcher.deadline() == NEVER
-
-
-def test_p8_a_node_is_believed_about_what_it_was_asked() -> None:
-    world = World(T0, T1, start=None, leader=lambda where: where.partition + 1)
-    outcome = look_up(world, {T0: -1, T1: -1})
-    first, second = world.pending(ApiKey.LIST_OFFSETS)
-    world.answer(first, listed((T0, 5), (T0, 9), (T1, 6)))  # one twice, and another's
-    assert outcome.ended == []
-    world.answer(second, listed((T1, 7)))
-    result, error = outcome.ended[0]
-    assert error is None
-    assert {where: found.offset for where, found in result.items()} == {T0: 5, T1: 7}
-
-
-def test_p8_retried_until_the_deadline() -> None:
-    world = World(T0, start=None)
-    outcome = look_up(world, {T0: -1}, timeout_ms=1_000)
-    began = world.now_ms
-    rounds = 0
-    while not outcome.ended:
-        for sent in world.pending(ApiKey.LIST_OFFSETS):
-            world.answer(sent, listed((T0, -1), error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER))
-            rounds += 1
-        world.until_due()
-    assert world.now_ms - began == 1_000
-    assert 2 <= rounds <= 6
-    result, error = outcome.ended[0]
-    assert result is None
-    assert isinstance(error, KafkaTimeoutError)
-    assert "for t-0: node 1 at host1:9092 answered NOT_LEADER_OR_FOLLOWER for t-0" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("silent", "node 1 at host1:9092 has not answered"),
-        ("fails", "could not connect to host1:9092: refused"),
-        ("unreachable", "node 1 at host1:9092 is not reached"),
-        ("no leader", "no leader of t-0 is known"),
-        ("no topic", "topic t is not known"),
-        ("no partition", "topic t has no partition 0: it has 1"),
-    ],
-)
-def test_p8_what_came_in_the_way_is_said(
-    how: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World(T0, start=None)
-    known = {"no topic": None, "no partition": [1]}.get(how, [0])
-    monkeypatch.setattr(world.cluster, "partitions", lambda _topic: known)
-    if how.startswith("no "):
-        world.cluster.leaders.clear()
-    elif how == "unreachable":
-        world.network.unreachable[1] = world.now_ms + 60_000
-    outcome = look_up(world, {T0: -1}, timeout_ms=1_000)
-    while not outcome.ended:
-        for sent in world.pending(ApiKey.LIST_OFFSETS) if how == "fails" else ():
-            world.network.unreachable[1] = world.now_ms + 60_000
-            world.fail(sent, DisconnectedError(said))
-        world.until_due()
-    error = outcome.ended[0][1]
-    assert isinstance(error, KafkaTimeoutError)
-    assert f"no offset was found in time for t-0: {said}" in str(error)
-
-
-def test_p8_without_time_it_is_empty_at_once() -> None:
-    outcome = look_up(World(T0, start=None), {T0: -1}, timeout_ms=0)
-    assert outcome.ended == [({}, None)]
-
-
-def test_p8_a_silent_broker_does_not_hold_it_past_the_deadline() -> None:
-    world = World(T0, start=None)
-    outcome = look_up(world, {T0: -1}, timeout_ms=700)
-    assert world.only(ApiKey.LIST_OFFSETS).timeout_ms == 700
-    world.tick(700)
-    assert isinstance(outcome.ended[0][1], KafkaTimeoutError)
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))  # too late
-    assert len(outcome.ended) == 1
-
-
-def test_p8_new_metadata_does_not_make_a_look_up_under_way_spin() -> None:
-    world = World(T0, start=None)
-    began = world.now_ms
-    look_up(world, {T0: -1}, timeout_ms=700)
-    world.cluster.lead(T0, 2)
-    world.tick()
-    assert world.fetcher.deadline() == began + 700
-
-
-def test_p8_authorization_ends_it() -> None:
-    world = World(T0, start=None)
-    outcome = look_up(world, {T0: -1})
-    denied = listed((T0, -1), error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    world.answer(world.only(ApiKey.LIST_OFFSETS), denied)
-    assert isinstance(outcome.ended[0][1], TopicAuthorizationFailedError)
-
-
-def test_p8_an_old_broker_knows_no_newest_timestamp() -> None:
-    world = World(T0, start=None)
-    world.network.versions[1] = {ApiKey.LIST_OFFSETS: 6}
-    outcome = look_up(world, {T0: -3})
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))
-    assert isinstance(outcome.ended[0][1], UnsupportedVersionError)
-    outcome = look_up(world, {T0: 1_000})  # but all others
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5), timestamp=1_001))
-    assert outcome.ended == [({T0: OffsetAndTimestamp(5, 1_001, -1)}, None)]
-
-
-def test_p8_records_of_an_old_format_have_no_times() -> None:
-    world = World(T0, T1, start=None)
-    outcome = look_up(world, {T0: 1_000})
-    old = listed((T0, -1), error_code=ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
-    world.answer(world.only(ApiKey.LIST_OFFSETS), old)
-    assert outcome.ended == [({T0: None}, None)]
-
-
-def test_p8_partitions_that_are_not_assigned_can_be_looked_up_too() -> None:
-    world = World(T0, start=None)
-    world.cluster.lead(OTHER, 1, 3)
-    world.tick()
-    outcome = look_up(world, {OTHER: -1}, timeout_ms=60_000)
-    sent = world.only(ApiKey.LIST_OFFSETS)
-    assert sent.timeout_ms == 30_000  # of one request; the look-up has time for another
-    assert world.cluster.updates == 0
-    world.answer(sent, listed((OTHER, 5), leader_epoch=4))
-    assert outcome.ended == [({OTHER: OffsetAndTimestamp(5, -1, 4)}, None)]
-    assert world.cluster.epochs[OTHER] == 4
-
-
-def test_p8_a_topic_that_is_refused_ends_the_look_ups_of_it_and_no_others() -> None:
-    world = World(T0, OTHER, start=None)
-    refused, other = look_up(world, {T0: -1, OTHER: -1}), look_up(world, {OTHER: -1})
-    error = TopicAuthorizationFailedError("no")
-    world.fetcher.refuse_lookups({"t"}, error)
-    assert (refused.ended, other.ended) == ([(None, error)], [])
-    world.fetcher.refuse_partition(OTHER, error)
-    assert other.ended == [(None, error)]
-
-
-def test_p8_an_unknown_leader_is_waited_for() -> None:
+def test_p7_a_reset_in_flight_that_had_no_leader_once_is_not_sent_twice() -> None:
     world = World(T0, start=None)
     leader = world.cluster.leaders.pop(T0)
-    outcome = look_up(world, {T0: -2})
-    assert (world.network.sent, world.cluster.updates) == ([], 1)
-    world.cluster.leaders[T0] = leader
-    world.cluster.version += 1
+    world.positions.reset(T0, "earliest")
     world.tick()
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 5)))
-    assert outcome.ended == [({T0: OffsetAndTimestamp(5, -1, -1)}, None)]
-
-
-def test_p8_close_ends_look_ups() -> None:
-    world = World(T0, start=None)
-    outcome = look_up(world, {T0: -1})
-    world.fetcher.close(world.now_ms)
-    assert outcome.ended[0][0] is None
-    assert outcome.ended[0][1] is not None
-
-
-@pytest.mark.parametrize(
-    ("level", "high", "stable"),
-    [(IsolationLevel.READ_UNCOMMITTED, 9, None), (IsolationLevel.READ_COMMITTED, None, 9)],
-)
-def test_i5_look_ups_tell_how_far_there_is_to_go(
-    level: IsolationLevel, high: int | None, stable: int | None
-) -> None:
-    world = World(T0, isolation_level=level)
-    look_up(world, {T0: -1})
-    assert world.only(ApiKey.LIST_OFFSETS).body.isolation_level == level.value
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 9)))
-    assert world.positions.highwater(T0) == high
-    assert world.positions.last_stable_offset(T0) == stable
-    look_up(world, {T0: -2})
-    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 4)))
-    assert world.positions.log_start(T0) == 4
+    world.cluster.leaders[T0] = leader
+    for _ in range(3):  # it is known, and then others change
+        world.cluster.version += 1
+        world.tick(10)
+    world.only(ApiKey.LIST_OFFSETS)
 
 
 # -- validation (P9-P12) ---------------------------------------------------------------------------
@@ -399,15 +242,44 @@ def test_p11_a_seek_overtakes_validation() -> None:
     assert asked(world.only(node=2)) == {T0: 40}
 
 
-@pytest.mark.parametrize("code", [ErrorCode.FENCED_LEADER_EPOCH, 12_345])
-def test_p12_validation_is_retried(code: int) -> None:
+def test_p10_a_broker_of_the_first_version_for_consumers_is_asked() -> None:
+    world = consumed()
+    world.network.versions[2] = {EPOCHS: 3, ApiKey.FETCH: 17}
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    world.answer(world.only(EPOCHS), validated((T0, 1, 2)))
+    assert world.at(T0) == 2
+
+
+def test_p10_the_partitions_of_a_topic_are_asked_for_together() -> None:
+    world = World(T0, T1)
+    for where in (T0, T1):
+        world.cluster.lead(where, 1, 2)
+        world.positions.seek(where, 5, 1)
+    world.tick()
+    rows = [
+        (one.partition, one.current_leader_epoch, one.leader_epoch)
+        for topic in world.only(EPOCHS).body.topics
+        for one in topic.partitions
+    ]
+    assert rows == [(0, 2, 1), (1, 2, 1)]
+
+
+@pytest.mark.parametrize("how", ["disconnect", "left out", ErrorCode.FENCED_LEADER_EPOCH, 12_345])
+def test_p12_validation_is_retried(how: str | int) -> None:
     world = consumed()
     world.cluster.lead(T0, 2, 2)
     world.tick()
     updates = world.cluster.updates
-    world.answer(world.only(EPOCHS), validated((T0, -1, -1), error_code=code))
+    if how == "disconnect":
+        world.fail(world.only(EPOCHS))
+    elif how == "left out":
+        world.answer(world.only(EPOCHS), validated((T1, 1, 100)))
+    else:
+        world.answer(world.only(EPOCHS), validated((T0, -1, -1), error_code=int(how)))
     assert world.cluster.updates > updates
     assert world.at(T0) == 3
+    assert world.take() == {}  # nobody need hear of it
     assert 80 <= world.until_due() <= 120
     world.only(EPOCHS)
 

@@ -83,20 +83,45 @@ def test_f17_session_errors() -> None:
     [[FOO0, FOO1], [FOO0, FOO1, BAR0, TopicPartition("x", 0)], None],
     ids=["lacks one", "has one more", "unreadable"],
 )
+@pytest.mark.parametrize("throttled", [False, True])
 def test_f18_a_full_answer_has_exactly_what_was_asked(
-    answered: list[TopicPartition] | None,
+    answered: list[TopicPartition] | None, throttled: bool
 ) -> None:
-    session = FetchSession()
+    session = opened()  # the session before is no more either
+    session.renew()
     wanted = wants(ask(FOO0), ask(FOO1), ask(BAR0))
     session.next_request(wanted, [], ids=False)
-    assert session.take_answer(0, 123, answered, throttled=False) is Verdict.BROKEN
+    assert session.take_answer(0, 123, answered, throttled=throttled) is Verdict.BROKEN
     assert (session.id, session.epoch) == (0, 0)
 
 
 def test_s3_throttled_and_empty_is_no_fault() -> None:
-    session = FetchSession()
+    session = opened(ask(FOO0))
+    session.renew()
     session.next_request(wants(ask(FOO0)), [], ids=False)
     assert session.take_answer(0, 123, [], throttled=True) is Verdict.SKIP
+    assert (session.id, session.epoch) == (0, 0)
+
+
+def test_s3_empty_and_not_throttled_is_one() -> None:
+    session = FetchSession()
+    session.next_request(wants(ask(FOO0)), [], ids=False)
+    assert session.take_answer(0, 123, [], throttled=False) is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("asks", [[], [ask(FOO0)]], ids=["of nothing", "of something"])
+def test_s3_throttled_and_with_all_that_was_asked_is_used(asks: list[Ask]) -> None:
+    session = FetchSession()
+    session.next_request(wants(*asks), [], ids=False)
+    answered = [one.tp for one in asks]
+    assert session.take_answer(0, 123, answered, throttled=True) is Verdict.USE
+    assert (session.id, session.epoch) == (123, 1)
+
+
+def test_s3_no_session_has_a_negative_id() -> None:
+    session = FetchSession()
+    session.next_request(wants(ask(FOO0)), [], ids=False)
+    assert answer(session, [FOO0], session_id=-2) is Verdict.BROKEN
     assert (session.id, session.epoch) == (0, 0)
 
 

@@ -219,6 +219,16 @@ def test_p2_nothing_committed_goes_by_the_policy() -> None:
     assert (partition.state, partition.strategy) == (S.AWAIT_RESET, ResetStrategy.EARLIEST)
 
 
+@pytest.mark.parametrize("policy", ["earliest", "none"])
+def test_p2_who_has_sought_meanwhile_is_not_reset(policy: str) -> None:
+    positions = Positions(policy)
+    positions.assign([A])
+    positions.seek(A, 9)
+    positions.reset_initializing([A])
+    assert positions.position(A) == Position(9, -1, None)
+    assert not positions.undecided
+
+
 def test_p2_without_policy_it_stays_undecided_until_a_seek() -> None:
     positions = Positions("none")
     positions.assign([A, B])

@@ -90,6 +90,15 @@ def test_the_first_batch_of_a_log_says_how_far_it_goes_as_well() -> None:
     assert world.take_error(CorruptRecordError).last_offset == 8
 
 
+def test_behind_the_last_offset_there_is_none_to_seek_to() -> None:
+    whole = bytearray(batch(3, 9))
+    whole[0:8] = (2**63 - 5).to_bytes(8, "big")  # and 8 more would be too many
+    world = World(T0, start=2**63 - 4)
+    world.tick()
+    world.fetched(data(T0, bytes(whole[:70])))
+    assert world.take_error(CorruptRecordError).last_offset == 2**63 - 2
+
+
 @pytest.mark.parametrize(
     ("at", "field"),
     [
@@ -97,6 +106,7 @@ def test_the_first_batch_of_a_log_says_how_far_it_goes_as_well() -> None:
         (0, b"\0" * 7 + b"\x06"),  # behind the offset asked for
         (0, b"\x7f" + b"\xff" * 7),
         (16, b"\x03"),  # magic
+        (16, b"\x01"),  # which has no such fields
         (23, b"\xff" * 4),  # last offset delta -1
         (23, b"\0" * 4),  # all of it before the offset asked for
     ],

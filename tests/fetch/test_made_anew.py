@@ -103,6 +103,24 @@ def test_who_goes_back_to_what_was_read_is_in_the_one_before() -> None:
     assert state(world) is PartitionState.INITIALIZING
 
 
+def test_who_goes_back_wants_nothing_of_the_reset_before() -> None:
+    world = read()
+    world.positions.reset(T0, "latest")
+    world.tick()
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 8)))
+    world.positions.go_back(T0, 5)
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
+
+
+def test_what_was_given_up_meanwhile_is_in_none() -> None:
+    """Its committed offset comes late."""
+    world = read()
+    world.positions.assign([])
+    world.positions.found_in(T0, ANEW)
+    assert not world.positions.was_remade(T0)
+
+
 def test_who_asks_by_name_may_have_read_either() -> None:
     world = read(by_id=False)
     remake(world)

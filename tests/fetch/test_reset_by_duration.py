@@ -62,6 +62,16 @@ def test_if_none_is_it_is_the_end_that_was_there_before() -> None:
     assert not world.pending(ApiKey.LIST_OFFSETS)
 
 
+def test_who_told_the_end_is_asked_for_the_time_though_nobody_leads_any_more() -> None:
+    world = world_of(T0)
+    world.cluster.leaders.clear()
+    answer(world, (T0, 50))
+    (topic,) = world.only(ApiKey.LIST_OFFSETS).body.topics
+    assert topic.partitions[0].current_leader_epoch == -1
+    answer(world, (T0, 20))
+    assert world.at(T0) == 20
+
+
 def test_an_empty_partition_begins_at_its_beginning() -> None:
     world = world_of(T0)
     answer(world, (T0, 0))

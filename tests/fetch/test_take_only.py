@@ -97,6 +97,16 @@ def test_what_is_assigned_meanwhile_is_left_aside_too() -> None:
     assert "aside" not in world.fetcher.health(A)
 
 
+def test_who_is_wanted_is_fetched_though_it_is_assigned_later() -> None:
+    world = World(A)
+    world.cluster.lead(B, 1)
+    world.positions.want({B})
+    world.positions.assign([A, B])
+    world.positions.seek(B, 0)
+    world.tick()
+    assert asked(world.only()).keys() == {B}
+
+
 def test_wanting_is_apart_from_pausing() -> None:
     positions = Positions("earliest")
     positions.assign([A, B])
