@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kcore.errors import UsageError
 
@@ -24,3 +24,11 @@ def checked_racks(racks: Sequence[str | None] | None, nodes: int) -> list[str | 
         if rack is not None and (not isinstance(rack, str) or not rack):
             raise UsageError(f"racks={racks!r}: {rack!r} is no name of a rack")
     return list(racks)
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """What may have been meant, as the end of a sentence; empty if nothing is like it."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
+
+    found = get_close_matches(name, known, 1)
+    return f"; {found[0]} is" if found else ""

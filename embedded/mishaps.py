@@ -6,7 +6,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 from kcore.broker import Kind, LinkFault, Mishap
-from kcore.embedded.arguments import check
+from kcore.embedded.arguments import check, near
 from kcore.errors import UsageError
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -51,7 +51,8 @@ class MishapVerbs:
         check("error", error, str, "the name of an error code")
         code = ErrorCode.__members__.get(error)
         if code is None:
-            raise UsageError(f"{error!r} is no error code of Kafka")
+            meant = near(error, ErrorCode.__members__)
+            raise UsageError(f"{error!r} is no error code of Kafka{meant}")
         self._add(api, Kind.REFUSED, times, node, client, topic, partition, group, error=code)
 
     def cut(
@@ -64,11 +65,15 @@ class MishapVerbs:
         topic: str | None = None,
         partition: int | None = None,
         group: str | None = None,
+        served: bool = False,
     ) -> None:
         """Close the connections on which the next `times` requests of an API come, instead of
-        serving them. Which requests: as of `refuse`.
+        serving them; served: instead of answering, when they are served, so that their clients do
+        not know it. Which requests: as of `refuse`.
         """
-        self._add(api, Kind.CUT, times, node, client, topic, partition, group)
+        check("served", served, bool, "True or False")
+        kind = Kind.LOST if served else Kind.CUT
+        self._add(api, kind, times, node, client, topic, partition, group)
 
     def delay(
         self,
@@ -244,4 +249,4 @@ def _api(name: str) -> ApiKey:
     for key in ApiKey:
         if name in {key.stem, key.name}:
             return key
-    raise UsageError(f"{name!r} is no API of Kafka")
+    raise UsageError(f"{name!r} is no API of Kafka{near(name, [key.stem for key in ApiKey])}")

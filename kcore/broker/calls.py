@@ -22,7 +22,17 @@ UNANSWERED: Final = "unanswered"
 class Call:
     """One request. A handler returns its answer, PARKED or UNANSWERED."""
 
-    __slots__ = ("client_id", "correlation_id", "key", "link", "node", "now_ms", "parts", "version")
+    __slots__ = (
+        "client_id",
+        "correlation_id",
+        "key",
+        "link",
+        "lost",
+        "node",
+        "now_ms",
+        "parts",
+        "version",
+    )
 
     # Whether there is an authorizer to be asked.
     guarded = False
@@ -36,6 +46,7 @@ class Call:
         self.client_id = request.client_id or ""
         self.now_ms = now_ms  # when it came
         self.parts: Parts | None = None  # of which a test has something else answered
+        self.lost = False  # whether a test has its answer get lost
 
     def answer(self, message: Message) -> None:
         """Answer a parked request."""

@@ -1,6 +1,7 @@
 """Mishaps on purpose, for tests of clients.
 
-The next requests of an API are answered with an error, late, or never, with the connection closed;
+The next requests of an API are answered with an error, late, or never, with the connection closed
+before they are served or after;
 or the way between some clients and some nodes is slow, or lets nothing pass, until it is mended.
 A mishap may be of requests that name a topic, a partition or a group: what is refused then is that
 part of the request (`parts.py`).
@@ -60,6 +61,7 @@ class Kind(Enum):
 
     REFUSED = "refused"  # answered with an error; what it asks for is not done
     CUT = "cut"  # its connection is closed instead; what it asks for is not done
+    LOST = "lost"  # served, and its connection is closed in place of the answer
     DELAYED = "delayed"  # served later
 
 

@@ -285,6 +285,9 @@ class Node:
             if self.cluster.mishaps.blocked(self.node_id, call.client_id):
                 self._blocked.append((call, message))
                 return
+            if call.lost:  # not at once: who answers may be about to answer others
+                self._delay(call, message, 0, self._hang_up)
+                return
             if call.parts is not None:
                 call.parts.put_back(message)
             if self.throttle is not None:
@@ -428,6 +431,11 @@ class Node:
         silent = isinstance(message, ProduceRequest) and not message.acks
         if mishap.kind is Kind.DELAYED:
             self._delay(call, message, mishap.delay_ms, self._handle)
+        elif mishap.kind is Kind.LOST:
+            call.lost = True
+            self._handle(call, message)
+            if silent:
+                self._drop(call.link)
         elif mishap.kind is Kind.CUT or silent:
             self._drop(call.link)
         else:
@@ -448,6 +456,9 @@ class Node:
 
     def _delay(self, call: Call, message: Message, delay_ms: int, then: Serve) -> None:
         heappush(self._delayed, (call.now_ms + delay_ms, next(self._order), call, message, then))
+
+    def _hang_up(self, call: Call, _answer: Message) -> None:
+        self._drop(call.link)
 
     def _handle_delayed(self, now_ms: int) -> None:
         while self._delayed and self._delayed[0][0] <= now_ms:

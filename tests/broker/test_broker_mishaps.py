@@ -78,6 +78,35 @@ def test_a_cut_request_is_not_served(world, client):
     assert world.cluster.topics.get("t").partitions[0].log.end_offset == 0
 
 
+@pytest.mark.parametrize("acks", [-1, 1, 0])
+def test_an_answer_that_is_lost_was_meant(world, client, acks):
+    world.cluster.mishaps.add(Mishap(ApiKey.PRODUCE, Kind.LOST))
+    client.send(produce(batch(b"a"), acks=acks), 9)
+    client.send(m.MetadataRequest(topics=None))
+    world.run(0)
+    assert client.closed
+    assert not client.frames
+    assert world.cluster.topics.get("t").partitions[0].log.end_offset == 1
+    assert len(world.cluster.mishaps) == 0
+    assert world.client().ask(produce(batch(b"a")), 9).responses
+
+
+def test_the_answer_that_somebody_waits_for_is_lost_too(world, client):
+    world.cluster.mishaps.add(Mishap(ApiKey.FETCH, Kind.LOST))
+    client.send(fetch(max_wait_ms=500), 12)
+    world.run(100)
+    assert not client.closed
+    other = world.client()
+    other.send(fetch(max_wait_ms=500), 12)
+    other.send(produce(batch(b"a"), acks=0), 9)
+    world.client().ask(produce(batch(b"a")), 9)
+    world.run(0)
+    assert client.closed
+    assert not client.frames
+    assert only(other.answer()).records
+    assert not world.faults
+
+
 def test_a_delayed_request_is_served_later_and_holds_back_the_next(world, client):
     world.cluster.mishaps.add(Mishap(ApiKey.METADATA, Kind.DELAYED, delay_ms=100))
     client.send(m.MetadataRequest(topics=None))

@@ -42,8 +42,8 @@ def starts(kcore_broker):
     options |= {"group_id": "g", "heartbeat_interval_ms": 100, "retry_backoff_ms": 10}
     made = []
 
-    def start():
-        made.append(kcore.Consumer("t", **options))
+    def start(topic="t", **more):
+        made.append(kcore.Consumer(topic, **options | more))
         return made[-1]
 
     yield start
@@ -95,6 +95,62 @@ def test_a_consumer_gets_over_cut_connections(kcore_broker, starts, api):
     assert kcore_broker.mishaps_to_come == 0
 
 
+def in_order(broker, topic):
+    with kcore.Consumer(
+        topic, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest"
+    ) as reader:
+        return [record.value for record in reader.read_until()]
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_what_was_written_and_not_answered_comes_twice_without_idempotence(
+    kcore_broker, idempotent
+):
+    kcore_broker.create_topic("t")
+    kcore_broker.cut("Produce", served=True)
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": kcore_broker.bootstrap, "enable.idempotence": idempotent}
+    )
+    producer.produce("t", b"v")
+    assert producer.flush(DEADLINE_S) == 0
+    assert in_order(kcore_broker, "t") == [b"v"] * (1 if idempotent else 2)
+    assert kcore_broker.mishaps_to_come == 0
+
+
+def test_a_transaction_whose_end_is_not_answered_is_committed_once(kcore_broker):
+    kcore_broker.create_topic("t")
+    kcore_broker.cut("EndTxn", served=True)
+    with kcore.Producer(
+        bootstrap_servers=kcore_broker.bootstrap, transactional_id="a"
+    ) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("t", b"v")
+        producer.commit_transaction()
+    assert in_order(kcore_broker, "t") == [b"v"]
+    assert kcore_broker.mishaps_to_come == 0
+
+
+def test_everybody_who_waits_for_a_rebalance_may_miss_its_end(kcore_broker, starts):
+    """The answers go out together, and each ends a connection."""
+    kcore_broker.create_topic("u", 4)
+    members = [starts(topic="u", client_id="old") for _ in range(2)]
+
+    def until(ready):
+        end = time.monotonic() + DEADLINE_S
+        while not ready():
+            assert time.monotonic() < end
+            for member in members:
+                member.poll(timeout_ms=20)
+
+    until(lambda: [len(member.assignment()) for member in members] == [2, 2])
+    for api in ("JoinGroup", "SyncGroup"):
+        kcore_broker.cut(api, times=2, client="old", served=True)
+    members += [starts(topic="u") for _ in range(2)]
+    until(lambda: [len(member.assignment()) for member in members] == [1, 1, 1, 1])
+    assert kcore_broker.mishaps_to_come == 0
+
+
 def test_a_late_answer_is_still_an_answer(kcore_broker, consumer):
     produce(kcore_broker, "t", 10)
     kcore_broker.delay("Fetch", 300)
@@ -116,10 +172,14 @@ def test_a_consumer_follows_a_leader_that_moves(kcore_cluster):
 
 
 def test_names_that_are_none_are_refused(kcore_broker):
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"'Fetsh' is no API of Kafka; Fetch is$"):
         kcore_broker.refuse("Fetsh", "NOT_COORDINATOR")
-    with pytest.raises(UsageError):
-        kcore_broker.refuse("Fetch", "NO_SUCH_ERROR")
+    with pytest.raises(UsageError, match="is no error code of Kafka; NOT_LEADER_OR_FOLLOWER is"):
+        kcore_broker.refuse("Fetch", "NOT_LEADER")
+    with pytest.raises(UsageError, match=r"'' is no error code of Kafka$"):
+        kcore_broker.refuse("Fetch", "")
+    with pytest.raises(UsageError, match=r"^served="):
+        kcore_broker.cut("Fetch", served=1)
     with pytest.raises(LookupError):
         kcore_broker.move_leader("t", 0, 1)
     for node in (0, 2):
