@@ -292,10 +292,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         cluster, server = self._running()
 
         def delete(now_ms: int) -> None:
-            topic = cluster.topics.get(name)
-            if topic is None:
-                raise LookupError(f"there is no topic {name!r}")
-            cluster.delete(topic, now_ms)
+            cluster.delete(inside.topic_of(cluster, name), now_ms)
 
         server.call(delete)
         self._flush_now()
@@ -333,12 +330,19 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         cluster, server = self._running()
 
         def ends(_now_ms: int) -> list[int]:
-            found = cluster.topics.get(topic)
-            if found is None:
-                raise LookupError(f"there is no topic {topic!r}")
+            found = inside.topic_of(cluster, topic)
             return [partition.log.end_offset for partition in found.partitions]
 
         return server.call(ends)
+
+    def committed_offsets(self, group: str, topic: str) -> list[int | None]:
+        """What a group has committed in each partition of a topic; None: nothing. LookupError if
+        there is no such topic, RefusedError if no node is up.
+        """
+        check("group", group, str, "the id of a group")
+        check("topic", topic, str, "the name of a topic")
+        cluster, server = self._running()
+        return inside.committed(server, cluster, group, topic)
 
     def let_time_pass(self, ms: int) -> None:
         """Move the brokers' clock on: sessions end, parked requests expire, records age. The clock
@@ -365,9 +369,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         cluster, server = self._running()
 
         def move(now_ms: int) -> None:
-            found = cluster.topics.get(topic)
-            if found is None or not 0 <= partition < len(found.partitions):
-                raise LookupError(f"there is no partition {partition} of {topic!r}")
+            found = inside.topic_of(cluster, topic, partition)
             if node not in cluster.live:
                 raise LookupError(f"node {node} is not there, or not up")
             cluster.move_leader(found, partition, node, now_ms)

@@ -11,16 +11,23 @@ from kcore.broker import Cluster, Node, apis
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.links import ClientLink
+from kcore.broker.topics import Topic
 from kcore.records import encode_batch
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.frames import DecodedRequest
 from kcore.wire.message import Message
-from kcore.wire.messages import ProduceRequest, ProduceResponse
+from kcore.wire.messages import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
 
 TIMEOUT_S: Final = 30.0
 _LOOKS: Final = 300  # meanwhile, at whether there is still a server
 _PRODUCE_VERSION: Final = 9
+_OFFSET_FETCH_VERSION: Final = 7
 _TIMEOUT_MS: Final = 30_000
 # What a batch costs beside its records, and the most that a record does beside key and value.
 _BATCH_BYTES: Final = 61
@@ -77,6 +84,40 @@ def ask(server: Serving, node: Node, message: Message, version: int) -> Message:
     return future.result(0)
 
 
+def topic_of(cluster: Cluster, name: str, partition: int = 0) -> Topic:
+    """LookupError: there is none of that name, or not with such a partition."""
+    found = cluster.topics.get(name)
+    if found is None:
+        raise LookupError(f"there is no topic {name!r}")
+    if not 0 <= partition < len(found.partitions):
+        count = len(found.partitions)
+        raise LookupError(f"there is no partition {partition} of {name!r}, which has {count}")
+    return found
+
+
+def committed(server: Serving, cluster: Cluster, group: str, topic: str) -> list[int | None]:
+    """What a group has committed in each partition; LookupError, RefusedError."""
+    count = server.call(lambda _now_ms: len(topic_of(cluster, topic).partitions))
+    node = server.call(lambda _now_ms: cluster.nodes.get(cluster.coordinator_of(group)))
+    if node is None:
+        raise RefusedError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE, f"nobody keeps the group {group!r}: no node is up"
+        )
+    wanted = OffsetFetchRequest.OffsetFetchRequestTopic(
+        name=topic, partition_indexes=list(range(count))
+    )
+    request = OffsetFetchRequest(group_id=group, topics=[wanted])
+    answer = ask(server, node, request, _OFFSET_FETCH_VERSION)
+    assert isinstance(answer, OffsetFetchResponse)
+    if answer.error_code:
+        code = ErrorCode(answer.error_code)
+        raise RefusedError(code, f"the offsets of the group {group!r}: {code.name}")
+    offsets = {
+        part.partition_index: part.committed_offset for part in answer.topics[0].partitions
+    }
+    return [None if offsets[number] < 0 else offsets[number] for number in range(count)]
+
+
 def produce(
     server: Serving,
     cluster: Cluster,
@@ -90,9 +131,7 @@ def produce(
     partition None: they go round. LookupError, RefusedError; what was before it in its partition,
     or in an earlier one, is kept then. TypeError if a record is no pair of bytes or None.
     """
-    found = cluster.topics.get(topic)
-    if found is None or not 0 <= (partition or 0) < len(found.partitions):
-        raise LookupError(f"there is no partition {partition or 0} of {topic!r}")
+    found = topic_of(cluster, topic, partition or 0)
     numbers = range(len(found.partitions)) if partition is None else [partition]
     shares: Mapping[int, list[NewRecord]] = {number: [] for number in numbers}
     total = 0

@@ -178,7 +178,7 @@ class Server:
 
         with self._lock:
             if self._stopped:
-                raise RuntimeError("the server has been stopped")
+                raise RuntimeError("the server has been stopped, or is that of a parent process")
             self._calls.append(run)
         self._waker.wake()
         return future.result()

@@ -9,6 +9,7 @@ import threading
 import time
 from contextlib import suppress
 
+import confluent_kafka
 import pytest
 
 import kcore
@@ -114,6 +115,40 @@ def test_what_is_no_record_is_said(kcore_broker, records):
 def test_settings_are_texts(kcore_broker):
     with pytest.raises(UsageError, match=r"retention\.ms"):
         kcore_broker.create_topic("t", settings={"retention.ms": 1000})
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_a_group_has_committed_is_told(protocol):
+    options = {"group.id": "g", "group.protocol": protocol, "auto.offset.reset": "earliest"}
+    with EmbeddedBroker(authorizer=True) as broker:  # which asks nobody who is inside
+        broker.create_topic("t", 2)
+        broker.produce("t", [(None, b"v")] * 3, 1)
+        assert broker.committed_offsets("g", "t") == [None, None]
+        broker.allow("User:*", "READ", topic="t", group="g")
+        consumer = confluent_kafka.Consumer(options | {"bootstrap.servers": broker.bootstrap})
+        consumer.subscribe(["t"])
+        assert len(consumer.consume(3, 30)) == 3
+        consumer.commit(asynchronous=False)
+        consumer.close()
+        assert broker.committed_offsets("g", "t") == [None, 3]
+        with pytest.raises(LookupError, match="there is no topic 'u'"):
+            broker.committed_offsets("g", "u")
+        with pytest.raises(UsageError, match="group=7"):
+            broker.committed_offsets(7, "t")
+        broker.kill(1)
+        with pytest.raises(RefusedError, match="nobody keeps the group 'g'"):
+            broker.committed_offsets("g", "t")
+
+
+def test_what_is_not_there_is_named(kcore_broker):
+    kcore_broker.create_topic("t", 2)
+    for partition, said in ((None, "no topic 'u'"), (1, "no topic 'u'")):
+        with pytest.raises(LookupError, match=said):
+            kcore_broker.produce("u", [(None, b"v")], partition)
+    with pytest.raises(LookupError, match="no topic 'u'"):
+        kcore_broker.move_leader("u", 0, 1)
+    with pytest.raises(LookupError, match="no partition 2 of 't', which has 2"):
+        kcore_broker.produce("t", [(None, b"v")], 2)
 
 
 def test_it_listens_on_ipv6_too(ipv6_loopback):
