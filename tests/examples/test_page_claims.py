@@ -12,9 +12,10 @@ from tidy_rules import TEXT, files
 
 import kcore
 from kcore.assignors import CLASSES
-from kcore.broker import BrokerConfig
+from kcore.broker import BrokerConfig, LogConfig
 from kcore.cli.commands import kcore as command_line
 from kcore.coordinator import CoordinatorConfig
+from kcore.coordinator.transactions import TransactionConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline import options as pipeline_options
@@ -129,6 +130,18 @@ def test_the_options_of_coordinators():
         for name in pages.in_code(row[0]):
             assert said in (str(defaults[name]).replace("'", '"'), "Kafka's")
     assert BrokerConfig().coordinator.group_consumer_assignment_interval_ms == 0
+
+
+def test_how_brokers_are_told_what_kafka_is():
+    named = {
+        "BrokerConfig": BrokerConfig,
+        "LogConfig": LogConfig,
+        "CoordinatorConfig": CoordinatorConfig,
+        "TransactionConfig": TransactionConfig,
+    }
+    for row in pages.table("docs/EMBEDDED.md", "Kafka's | here"):
+        assert isinstance(eval(pages.in_code(row[1])[0], named), BrokerConfig)
+    assert CoordinatorConfig().group_initial_rebalance_delay_ms == 3_000
 
 
 def test_the_words_of_the_embedded_broker():
