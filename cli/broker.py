@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from kcore.broker import AuthorizerConfig, BrokerConfig
+from kcore.broker import AuthorizerConfig, BrokerConfig, RefusedError
 from kcore.cli.endings import DONE, RefusalError, output
 from kcore.embedded import EmbeddedBroker
 from kcore.embedded.disk import StorageError
@@ -27,7 +27,8 @@ class ServeOptions:
     it is kept, None: nowhere. release: of Kafka, whose API versions are offered; None: the newest.
     authorizer: whether access control lists count; super_users: for whom they do not. users: names
     and passwords; kerberos_keytab: the broker's own keys. delegation_token_secret_key: None:
-    nobody gets one. racks: of each node; replica_selector: `leader` or `rack-aware`.
+    nobody gets one. racks: of each node; replica_selector: `leader` or `rack-aware`. topics: names
+    and numbers of partitions and replicas.
     """
 
     host: str
@@ -49,6 +50,7 @@ class ServeOptions:
     ssl_client_auth: str | None = None
     racks: tuple[str, ...] = ()
     replica_selector: str = "leader"
+    topics: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def security(self) -> SecurityOptions:
@@ -92,6 +94,7 @@ def serve(options: ServeOptions) -> int:
         where = f"{options.host}:{options.port}"
         raise RefusalError(f"cannot listen on {where}: {error.strerror}") from error
     try:
+        _make_topics(broker, options)
         ending = "ends it all" if options.directory is None else "ends it"
         print(f"serving on {broker.bootstrap}; {kept}: Ctrl-C {ending}", flush=True)
         if options.security_protocol.endswith("SSL") and options.ssl_certfile is None:
@@ -102,6 +105,17 @@ def serve(options: ServeOptions) -> int:
     finally:
         broker.stop()
     return DONE
+
+
+def _make_topics(broker: EmbeddedBroker, options: ServeOptions) -> None:
+    """RefusalError: one cannot be made, or is to be made twice."""
+    kept = broker.topics()
+    for name, partitions, replicas in options.topics:
+        try:
+            if name not in kept:
+                broker.create_topic(name, partitions, replication_factor=replicas)
+        except RefusedError as error:
+            raise RefusalError(f"topic {name}: {error}") from error
 
 
 def _config(options: ServeOptions) -> BrokerConfig:

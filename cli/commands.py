@@ -396,6 +396,15 @@ def bench(**given: Any) -> None:
     help="Keep topics, records and groups there, for the next time.",
 )
 @click.option(
+    "-t",
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME[:PARTITIONS[:REPLICAS]]",
+    callback=reading.topics,
+    help="Make this topic, if it is not there yet. Repeatable.",
+)
+@click.option(
     "--flush",
     default="never",
     show_default=True,

@@ -98,6 +98,20 @@ def pairs(
     return found
 
 
+def topics(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[tuple[str, int, int], ...]:
+    """Names, numbers of partitions and of replicas."""
+    found = []
+    for text in given:
+        name, *counts = text.split(":")
+        if not name or len(counts) > 2 or not all(map(is_number, counts)):
+            raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS[:REPLICAS]]")
+        partitions, replicas, *_ = (*map(int, counts), 1, 1)
+        found.append((name, partitions, replicas))
+    return tuple(found)
+
+
 def racks(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> tuple[str, ...]:

@@ -301,6 +301,19 @@ def test_the_command_puts_nodes_into_racks():
     assert [broker.rack for broker in brokers] == ["a", "b"]
 
 
+def test_the_command_makes_topics_before_it_says_that_it_serves(tmp_path):
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--nodes", "2", "--directory", str(tmp_path), "--topic", "t", "--topic", "u:3:2"]
+    for _ in range(2):  # those that are kept are there already
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+            host, port = served.stdout.readline().split()[2].split(",")[0].split(":")
+            with socket.create_connection((host, int(port)), timeout=10) as sock:
+                topics = ask(sock, m.MetadataRequest(topics=None), 9).topics
+            served.terminate()
+        told = {one.name: [len(part.replica_nodes) for part in one.partitions] for one in topics}
+        assert told == {"t": [1], "u": [2, 2, 2]}
+
+
 @pytest.mark.parametrize("more", [(), ("--super-user", "User:ANONYMOUS")])
 def test_the_command_can_ask_who_may(more):
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
@@ -324,6 +337,9 @@ def test_the_command_can_ask_who_may(more):
         (("127.0.0.1:0", "--super-user", "User:admin"), "is for a broker with --authorizer"),
         (("127.0.0.1:0", "--replica-selector", "rack-aware"), "is for a broker with --racks"),
         (("127.0.0.1:0", "--racks", "a,b"), "is not one for each of 1 nodes"),
+        (("127.0.0.1:0", "--topic", "t:1:3"), "topic t: The target replication factor of 3"),
+        (("127.0.0.1:0", "--topic", "a/b"), "topic a/b: "),
+        (("127.0.0.1:0", "--topic", "t", "--topic", "t:2"), "topic t: "),
         (("127.0.0.1:0", "--authorizer", "--super-user", "admin"), "'admin' is no principal"),
         (("127.0.0.1:0", "--kerberos-keytab", "x"), "SASL_PLAINTEXT or SASL_SSL has it"),
     ],
