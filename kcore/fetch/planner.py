@@ -197,10 +197,13 @@ class Planner:
         if topic_id != partition.topic_id:
             partition.topic_id = topic_id
             self.touch(partition)
-            if topic_id is not None and partition.log_id not in (None, topic_id):
+            if partition.log_id not in (None, topic_id):
                 self._emit(TopicRecreated(tp, partition.offset))
                 self._positions.remade(partition)
                 return
+        if partition.leader is None:
+            # Who led before what was read there cannot tell of it: it would seem to be cut off.
+            cluster.see_epoch(tp, partition.offset_epoch)
         current = cluster.leader(tp)
         if current is None or current == partition.leader:
             return
@@ -245,7 +248,6 @@ class Planner:
 
     def _place(self, partition: Partition, now_ms: int) -> None:
         if partition.assigned and partition.leader is None and partition.state in WITH_POSITION:
-            self._cluster.see_epoch(partition.tp, partition.offset_epoch)
             self._adopt_leader(partition)  # may put the position in doubt
         node_id: int | None = None
         wanted = partition.assigned and partition.deliverable and partition.can_go_on

@@ -11,6 +11,7 @@ from fetch_world import World, asked, batch, data, tp
 from kcore.connection.calls import Answer
 from kcore.errors import RequestTimedOutError
 from kcore.fetch.pace import Pace
+from kcore.structs import Node
 from kcore.wire.apis import ApiKey
 
 KIB = 1024
@@ -93,6 +94,35 @@ def test_a_node_of_which_nothing_is_wanted_leaves_its_share_to_the_others() -> N
     world.positions.pause([tp(2)])
     world.fetched(node=1, after_ms=500)
     assert world.only(node=1).body.max_bytes == 3 * MIB
+
+
+def test_a_node_of_which_something_is_still_wanted_keeps_its_share() -> None:
+    leader = lambda where: 1 + where.partition % 2  # noqa: E731
+    world = World(T0, T1, tp(2), leader=leader, max_buffered_bytes=12 * MIB)
+    world.tick()
+    world.positions.pause([T0])  # and tp(2) goes on
+    world.fetched(node=2, after_ms=500)
+    assert world.only(node=2).body.max_bytes == 3 * MIB
+
+
+def test_nodes_that_come_one_by_one_stay_within_the_budget_and_all_have_their_turn() -> None:
+    count = 8
+    world = World(max_buffered_bytes=MIB, max_partition_fetch_bytes=4 * MIB)
+    for number in range(count):
+        world.cluster.lead(tp(number), number)
+        world.cluster.nodes[number] = Node(number, "host", 9092)
+        world.positions.assign([*world.positions.assigned(), tp(number)])
+        world.positions.seek(tp(number), 0)
+        world.tick()
+        assert sum(sent.body.max_bytes for sent in world.pending(ApiKey.FETCH)) <= MIB
+    seen = {sent.node for sent in world.pending(ApiKey.FETCH)}
+    assert len(seen) < count  # or nobody had to wait
+    for _ in range(count):
+        # No records come: what is free again is what was kept for them.
+        world.fetched(node=world.pending(ApiKey.FETCH)[0].node, after_ms=500)
+        assert sum(sent.body.max_bytes for sent in world.pending(ApiKey.FETCH)) <= MIB
+        seen |= {sent.node for sent in world.pending(ApiKey.FETCH)}
+    assert len(seen) == count
 
 
 def test_one_node_may_use_half_of_the_budget_for_one_answer() -> None:

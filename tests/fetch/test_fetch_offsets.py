@@ -10,6 +10,7 @@ from kcore.errors import (
     TopicAuthorizationFailedError,
     UnsupportedVersionError,
 )
+from kcore.structs import OffsetAndMetadata
 from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -175,8 +176,9 @@ def consumed(epoch: int = 1, policy: str = "earliest") -> World:
     return world
 
 
-def test_p9_a_new_leader_puts_the_position_in_doubt() -> None:
-    world = consumed()
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_p9_a_new_leader_puts_the_position_in_doubt(epoch: int) -> None:
+    world = consumed(epoch)
     world.cluster.lead(T0, 2, 2)
     world.tick()
     sent = world.only(EPOCHS)
@@ -187,9 +189,10 @@ def test_p9_a_new_leader_puts_the_position_in_doubt() -> None:
     assert asked(world.only(ApiKey.FETCH, 2)) == {T0: 3}
 
 
-def test_p3_a_seek_with_an_epoch_is_validated_under_the_same_leader_too() -> None:
-    world = consumed()
-    world.positions.seek(T0, 1, 1)
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_p3_a_seek_with_an_epoch_is_validated_under_the_same_leader_too(epoch: int) -> None:
+    world = consumed(epoch)
+    world.positions.seek(T0, 1, epoch)
     world.tick()
     assert world.take() == {}
     world.answer(world.only(EPOCHS), validated((T0, 1, 100)))
@@ -203,6 +206,43 @@ def test_p9_the_same_leader_changes_nothing() -> None:
     world.tick()
     assert world.pending(EPOCHS) == []
     assert world.take() == {T0: [3, 4]}
+
+
+@pytest.mark.parametrize("metadata", ["before", "meanwhile"])
+def test_p9_a_leader_of_an_epoch_before_the_committed_one_is_not_asked(metadata: str) -> None:
+    world = World(T0, start=None)
+    world.cluster.lead(T0, 1, 1)
+    if metadata == "before":
+        world.tick()
+    world.positions.apply_committed({T0: OffsetAndMetadata(5, "", 2)})
+    world.tick()
+    assert (world.network.sent, world.cluster.updates > 0) == ([], True)
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    assert world.only(EPOCHS).node == 2
+
+
+def test_p9_no_leader_at_all_changes_nothing() -> None:
+    world = consumed()
+    world.cluster.leaders.clear()
+    world.cluster.version += 1
+    world.tick()
+    assert world.pending(EPOCHS) == []
+    assert world.take() == {T0: [3, 4]}
+    world.fetched(after_ms=500, session_id=SESSION)
+    assert world.only(node=1)
+
+
+def test_p9_a_leader_of_no_known_epoch_is_just_asked() -> None:
+    """Brokers before 2.3 tell no epochs."""
+    world = consumed()
+    world.cluster.epochs.clear()
+    world.cluster.lead(T0, 2)
+    world.cluster.see_epoch = lambda *_: False  # type: ignore[method-assign]
+    world.tick()
+    assert world.pending(EPOCHS) == []
+    assert world.take() == {T0: [3, 4]}
+    assert asked(world.only(node=2)) == {T0: 5}
 
 
 def test_p9_without_epochs_the_new_leader_is_just_asked() -> None:

@@ -55,6 +55,16 @@ def test_f3_topic_ids_only_if_all_have_one() -> None:
     assert world.only().version == 17
 
 
+def test_f3_a_topic_without_an_id_that_is_given_up_is_no_reason_to_ask_by_name() -> None:
+    world = World(T0, OTHER)
+    del world.cluster.ids["other"]
+    world.tick()
+    assert world.only().version == 12
+    world.positions.assign([T0])
+    world.fetched(after_ms=500)
+    assert world.only().version == 17
+
+
 def test_f3_neighbours_of_one_topic_are_asked_for_under_its_name_once() -> None:
     world = World(T0, T1, OTHER, T2)
     world.tick()

@@ -81,8 +81,18 @@ def test_f2_an_unknown_node_is_looked_up() -> None:
     world.tick()
     assert (world.network.sent, world.cluster.updates) == ([], 1)
     world.network.unknown.clear()
-    world.until_due()
+    assert world.until_due() == 100
     world.only()
+
+
+def test_f2_who_has_begun_to_close_asks_for_no_more() -> None:
+    world = World(T0, T1, leader=lambda where: where.partition + 1)
+    world.network.unreachable[2] = world.now_ms + 700
+    world.tick()
+    world.fetcher.end()
+    world.fetched(data(T0, batch(0)), session_id=SESSION)
+    world.tick(1_000)
+    assert world.network.sent == []
 
 
 def test_f2_a_leader_that_moves_takes_the_partition_along() -> None:
@@ -353,10 +363,11 @@ def test_a_diverging_epoch_in_an_answer_is_a_truncation() -> None:
     assert world.events == [OffsetReset(T0, 15, "truncated", before=20)]
 
 
-def test_a_log_that_does_not_know_the_epoch_is_out_of_range() -> None:
+@pytest.mark.parametrize(("epoch", "end"), [(-1, 3), (-1, 0), (2, -1), (0, -1)])
+def test_a_log_that_does_not_know_the_epoch_is_out_of_range(epoch: int, end: int) -> None:
     world = World(T0, policy="latest", start=20)
     world.tick()
-    cut = FetchResponse.EpochEndOffset(epoch=-1, end_offset=3)
+    cut = FetchResponse.EpochEndOffset(epoch=epoch, end_offset=end)
     world.fetched(data(T0, diverging_epoch=cut))
     world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 7)))
     assert world.events == [OffsetReset(T0, 7, "latest", before=20)]
@@ -415,7 +426,9 @@ def test_f8_marks_are_taken_when_the_broker_knows_them() -> None:
     world = World(T0)
     assert world.positions.highwater(T0) is None
     world.tick()
+    assert world.positions.told_at(T0) is None
     world.fetched(data(T0, high_watermark=30, last_stable_offset=20, log_start_offset=10))
+    assert world.positions.told_at(T0) == world.now_ms
     world.fetched(data(T0, high_watermark=-1), after_ms=500)
     assert world.positions.highwater(T0) == 30
     assert world.positions.last_stable_offset(T0) == 20

@@ -167,6 +167,17 @@ def test_f10_the_preferred_replica_serves_for_a_while() -> None:
     assert asked(world.only(node=2)) == {T0: 3}
 
 
+def test_f10_the_leader_may_name_the_same_replica_again_once_its_time_is_over() -> None:
+    world = World(T0, leader=lambda _tp: 2, metadata_max_age_ms=10_000)
+    world.tick()
+    for offset in (0, 1):
+        world.fetched(data(T0, preferred_read_replica=1), node=2)
+        world.fetched(data(T0, batch(offset)), node=1, after_ms=9_999)
+        assert asked(world.only(node=1)) == {T0: offset + 1}
+        world.fetched(node=1, after_ms=1)
+    assert world.take() == {T0: [0, 1]}
+
+
 @pytest.mark.parametrize("how", ["disconnect", "leader error"])
 def test_f10_the_preferred_replica_fails(how: str) -> None:
     world = World(T0, leader=lambda _tp: 2)
@@ -209,6 +220,15 @@ def test_f12_aborted_transactions_of_two_producers() -> None:
     world.tick()
     world.fetched(data(T0, *log, aborted=[(1, 6), (2, 2)]))  # not every broker sorts them
     assert (world.take(), world.at(T0)) == ({T0: [0, 1, 7]}, 11)
+
+
+def test_i3_no_list_of_aborted_transactions_is_an_empty_one() -> None:
+    world = World(T0, **COMMITTED)
+    world.tick()
+    where, found = data(T0, batch(0, 2, producer=7, transactional=True))
+    found.aborted_transactions = None
+    world.fetched((where, found))
+    assert world.take() == {T0: [0, 1]}
 
 
 @pytest.mark.parametrize(("options", "seen"), [(COMMITTED, [4, 5]), ({}, [0, 1, 4, 5])])

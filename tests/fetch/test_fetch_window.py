@@ -52,11 +52,12 @@ class Catching:
     def window(self) -> Window:
         return self.world.fetcher._planner.nodes[1].window
 
-    def turn(self) -> set[TopicPartition]:
+    def turn(self, *, throttle_time_ms: int = 0) -> set[TopicPartition]:
         """One answer, all of it taken; what the request asked for."""
         asked_for = in_session(self.world)
         sent = self.world.only()
         body = self.brokers.answer_for(sent)
+        body.throttle_time_ms = throttle_time_ms
         self.last = {
             tp(part.partition_index)
             for topic in body.responses
@@ -79,11 +80,12 @@ def test_the_first_request_asks_for_all_and_the_next_ones_for_what_fills_an_answ
     assert served >= 90
 
 
-def test_nobody_is_served_twice_before_all_others_were_once() -> None:
+@pytest.mark.parametrize("quota_ms", [0, 100])
+def test_nobody_is_served_twice_before_all_others_were_once(quota_ms: int) -> None:
     play = Catching(batches=200)
     served = Counter[TopicPartition]()
     for _ in range(60):
-        play.turn()
+        play.turn(throttle_time_ms=quota_ms)
         served.update(play.last)
         assert max(served.values()) - min(served[where] for where in ALL) <= 2
     assert min(served.values()) >= 4
@@ -181,6 +183,18 @@ def test_who_was_left_out_and_is_given_up_is_asked_for_no_more() -> None:
     play.world.positions.assign([where for where in ALL if where != gone])
     for _ in range(30):
         assert gone not in play.turn()
+
+
+def test_who_is_given_up_takes_no_turns_of_others() -> None:
+    play = Catching(batches=200)
+    for _ in range(3):
+        play.turn()
+    play.world.positions.assign(ALL[-6:])
+    play.world.tick()
+    play.turn()  # was asked for before
+    for _ in range(20):
+        play.turn()
+        assert play.last
 
 
 def test_paused_ones_take_no_turn_and_have_one_again_when_resumed() -> None:

@@ -74,6 +74,9 @@ def test_an_answer_of_the_one_before_is_not_taken_for_one_of_the_new() -> None:
     [topic] = world.only().body.topics
     assert topic.topic_id == ANEW
     assert topic.partitions[0].fetch_offset == 0
+    found = world.positions.find(T0)
+    assert found is not None
+    assert found.log_id is None  # nor is it read of either yet
 
 
 def test_who_has_sought_since_is_where_it_wants_to_be() -> None:
@@ -176,3 +179,14 @@ def test_a_reset_of_which_nothing_was_read_is_made_again_in_the_new_one() -> Non
     assert state(world) is PartitionState.AWAIT_RESET
     [topic] = world.only(ApiKey.LIST_OFFSETS).body.topics
     assert topic.partitions[0].timestamp == -2
+
+
+def test_a_reset_of_which_something_was_read_is_over() -> None:
+    world = World(T0, policy="latest", start=5)
+    world.positions.reset(T0, "earliest")
+    world.tick()
+    world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 3)))
+    world.fetched()
+    world.fetched(data(T0, batch(3)), session_id=7)
+    remake(world)
+    assert state(world) is PartitionState.INITIALIZING
