@@ -132,7 +132,7 @@ def _half_open(world: World, chance: Chance) -> None:
         wire = chance.one_of(wires)
         told = chance.one_of(("nobody", "the client", "the node"))
         _say(world, Fault.HALF_OPEN, wire.client.name, node=wire.node.name, told=told)
-        wire.hole = True
+        world.network.lose_wire(wire)
         if told == "the client":
             world.network.tell_client(wire, "connection reset")
         elif told == "the node":
@@ -162,6 +162,27 @@ def _stall(world: World, chance: Chance) -> None:
         until_ms = world.now_ms + chance.between(200, 5_000)
         _say(world, Fault.STALL, wire.client.name, node=wire.node.name, until_ms=until_ms)
         world.network.hush(wire, until_ms)
+
+
+def _one_way(world: World, chance: Chance) -> None:
+    """Of a connection what goes one way is lost, or late; or of all between two machines."""
+    wires = world.network.wires()
+    if not wires:
+        return
+    network, wire, up = world.network, chance.one_of(wires), chance.happens(0.5)
+    name, node = wire.client.name, wire.node.name
+    way = "to the node" if up else "to the client"
+    how = chance.one_of(("lost", "late", "late on all"))
+    if how == "lost":
+        _say(world, Fault.ONE_WAY, name, node=node, how=how, way=way)
+        network.lose_wire(wire, up=up, down=not up)
+        return
+    until_ms = world.now_ms + chance.between(500, 9_000)
+    _say(world, Fault.ONE_WAY, name, node=node, how=how, way=way, until_ms=until_ms)
+    if how == "late":
+        network.hush(wire, until_ms, up=up, down=not up)
+    else:
+        network.keep_apart(name, node, until_ms, up=up, down=not up)
 
 
 # Nodes -------------------------------------------------------------------------------------------
@@ -483,4 +504,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.THROTTLE: _throttle,
     Fault.UPGRADE: _upgrade,
     Fault.REMAKE: _remake,
+    Fault.ONE_WAY: _one_way,
 }

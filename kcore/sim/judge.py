@@ -393,7 +393,8 @@ class Judge(Referee):
                     void[tp] = asked[tp]
                     self.offsets.void(request.group_id, tp, asked[tp], lives[name])
         whole = len(taken) + len(void) == len(asked)  # else it goes on with the rest
-        self.promises.confirmed(self._member_of(wire), taken | void, whole=whole)
+        member = self._member_of(wire)
+        self.promises.confirmed(member, taken | void, about.at_ms, whole=whole)
         if not taken:
             return
         book = self.groups[request.group_id]

@@ -42,6 +42,7 @@ _WATCHED: Final = {
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_FETCH,
     ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.INIT_PRODUCER_ID,
 }
 
 _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
@@ -165,7 +166,7 @@ class Ledger:
 
     def _judge_time(self, wire: Wire, asked: Asked, now_ms: int) -> None:
         """The first request of a wire has had its time."""
-        if wire.hole or wire.excused:
+        if wire.excused:
             return
         bound_ms = self._bounds_ms.get(asked.api, 0) + self._slack_ms
         if now_ms - max(asked.at_ms, wire.turn_ms) > bound_ms:

@@ -2,8 +2,8 @@
 
 A wire is one connection. Bytes keep their order in each direction, as TCP keeps it; when they
 arrive, and in how many pieces, is drawn. What a side sends before it closes still arrives; a reset
-drops what is under way. `hole`: nothing passes any more and nobody is told, as when a machine or a
-router between is gone.
+drops what is under way. Where one direction is lost nothing passes that way any more and nobody is
+told; both are where a machine, or a router between, is gone.
 """
 
 from __future__ import annotations
@@ -78,20 +78,22 @@ class Wire:
         "client",
         "client_open",
         "down",
+        "down_lost",
         "down_ms",
+        "down_quiet_ms",
         "excused",
-        "hole",
         "link",
         "mute_ms",
         "node",
         "node_open",
         "number",
-        "quiet_until_ms",
         "speaks_ms",
         "throttle_ms",
         "turn_ms",
         "up",
+        "up_lost",
         "up_ms",
+        "up_quiet_ms",
     )
 
     def __init__(self, number: int, client: ClientSide, link: int, node: NodeSide) -> None:
@@ -101,8 +103,8 @@ class Wire:
         self.node = node
         self.client_open = True  # the client has not given it up
         self.node_open = False
-        self.hole = False
-        self.quiet_until_ms = 0  # nothing arrives before
+        self.up_lost = self.down_lost = False  # nothing arrives any more
+        self.up_quiet_ms = self.down_quiet_ms = 0  # nothing arrives before
         self.up: deque[_Piece] = deque()  # under way to the node
         self.down: deque[_Piece] = deque()
         self.up_ms = self.down_ms = 0  # when the last of it arrives
@@ -139,6 +141,8 @@ class Network:
         self._apart: dict[tuple[str, str], int] = {}  # client and node -> until when
         self._count = 0
         self._lost: Counter[ApiKey] = Counter()  # so many answers will not arrive
+        # What does not arrive any more when its client has given the connection up.
+        self.never_linger: frozenset[ApiKey] = frozenset()
         self.refused_until_ms = 0
         self.connects = 0
         self.counted: Callable[[str], None] = lambda _name: None
@@ -160,7 +164,7 @@ class Network:
         wire = self._by_client.get((client, link))
         if wire is not None and wire.node_open:
             self._ledger.asked(wire, data, self._now())
-            wire.up_ms = self._send(wire, wire.up, data, wire.up_ms, self._arrive_up)
+            self._send_up(wire, data)
 
     def client_closes(self, client: ClientSide, link: int) -> None:
         """A client gives a connection up."""
@@ -168,8 +172,11 @@ class Network:
         if wire is not None:
             self._ledger.judge_open(wire, self._now())
             self._client_gone(wire)
-            if wire.node_open and not wire.hole:
-                wire.up_ms = self._send(wire, wire.up, None, wire.up_ms, self._arrive_up)
+            if wire.node_open and any(asked.api in self.never_linger for asked in wire.asked):
+                self.lose_wire(wire)
+                self.tell_node(wire, "connection reset")
+            elif wire.node_open:
+                self._send_up(wire, None)
 
     def node_sends(self, number: int, data: bytes) -> int:
         """A node sends one answer; when all of it is written."""
@@ -181,8 +188,9 @@ class Network:
             self._lost[api] -= 1
             self.reset(wire)
         elif wire.client_open:
-            wire.down_ms = self._send(wire, wire.down, data, wire.down_ms, self._arrive_down)
-            if wire.throttle_ms and wire.down_ms >= wire.quiet_until_ms:
+            self._send_down(wire, data)
+            heard = not wire.down_lost and wire.down_ms >= wire.down_quiet_ms
+            if wire.throttle_ms and heard:
                 wire.mute_ms = wire.down_ms
                 wire.speaks_ms = self._now() + int(wire.throttle_ms * _OF_ITS_CLOCK)
         return wire.down_ms if self._split_share else self._now()
@@ -192,8 +200,8 @@ class Network:
         wire = self._wires.get(number)
         if wire is not None and wire.node_open:
             self._node_gone(wire)
-            if wire.client_open and not wire.hole:
-                wire.down_ms = self._send(wire, wire.down, None, wire.down_ms, self._arrive_down)
+            if wire.client_open:
+                self._send_down(wire, None)
 
     # What happens to wires -----------------------------------------------------------------------
 
@@ -207,9 +215,14 @@ class Network:
 
     def reset(self, wire: Wire) -> None:
         """Both sides learn that it is gone; what is under way is lost."""
-        wire.hole = True
+        self.lose_wire(wire)
         self.tell_client(wire, "connection reset")
         self.tell_node(wire, "connection reset")
+
+    def lose_wire(self, wire: Wire, *, up: bool = True, down: bool = True) -> None:
+        """Nothing passes on it any more, to the node (up), to the client, or either way."""
+        wire.up_lost, wire.down_lost = wire.up_lost or up, wire.down_lost or down
+        wire.excused = True
 
     def tell_client(self, wire: Wire, why: str) -> None:
         """The client learns that it is gone, soon."""
@@ -219,16 +232,29 @@ class Network:
         """The node learns that it is gone, soon."""
         self._at(self._now() + self._delay(), self._reset_node, wire, why)
 
-    def keep_apart(self, client_name: str, node_name: str, until_ms: int) -> None:
-        """Nothing passes between two machines until then; then all of it does."""
+    def keep_apart(
+        self,
+        client_name: str,
+        node_name: str,
+        until_ms: int,
+        *,
+        up: bool = True,
+        down: bool = True,
+    ) -> None:
+        """Nothing passes between two machines until then, or not that way; then all of it does.
+        Who connects waits in any case.
+        """
         self._apart[client_name, node_name] = until_ms
         for wire in self._wires.values():
             if (wire.client.name, wire.node.name) == (client_name, node_name):
-                self.hush(wire, until_ms)
+                self.hush(wire, until_ms, up=up, down=down)
 
-    def hush(self, wire: Wire, until_ms: int) -> None:
-        """Nothing arrives on a wire until then."""
-        wire.quiet_until_ms = max(wire.quiet_until_ms, until_ms)
+    def hush(self, wire: Wire, until_ms: int, *, up: bool = True, down: bool = True) -> None:
+        """Nothing arrives on a wire until then, or not at that end."""
+        if up:
+            wire.up_quiet_ms = max(wire.up_quiet_ms, until_ms)
+        if down:
+            wire.down_quiet_ms = max(wire.down_quiet_ms, until_ms)
         wire.excused = True
 
     def lose(self, api: ApiKey, times: int) -> None:
@@ -240,7 +266,7 @@ class Network:
         for wire in list(self._wires.values()):
             if wire.client is client and wire.client_open:
                 self._client_gone(wire)
-                wire.hole = True
+                self.lose_wire(wire)
                 if wire.node_open and told:
                     self.tell_node(wire, "connection reset")
 
@@ -250,8 +276,8 @@ class Network:
         self._lost.clear()
         self.refused_until_ms = 0
         for wire in list(self._wires.values()):
-            wire.quiet_until_ms = 0
-            if wire.hole:
+            wire.up_quiet_ms = wire.down_quiet_ms = 0
+            if wire.up_lost or wire.down_lost:
                 self.tell_client(wire, "connection reset")
                 self.tell_node(wire, "connection reset")
 
@@ -259,6 +285,14 @@ class Network:
 
     def _delay(self) -> int:
         return self._chance.between(*self._latency_ms)
+
+    def _send_up(self, wire: Wire, data: _Piece) -> None:
+        if not wire.up_lost:
+            wire.up_ms = self._send(wire, wire.up, data, wire.up_ms, self._arrive_up)
+
+    def _send_down(self, wire: Wire, data: _Piece) -> None:
+        if not wire.down_lost:
+            wire.down_ms = self._send(wire, wire.down, data, wire.down_ms, self._arrive_down)
 
     def _send(
         self,
@@ -268,8 +302,6 @@ class Network:
         last_ms: int,
         arrive: Callable[[Wire], None],
     ) -> int:
-        if wire.hole:
-            return last_ms
         at_ms = max(self._now() + self._delay(), last_ms)
         if data is None or not self._chance.happens(self._split_share):
             pipe.append(data)
@@ -298,10 +330,10 @@ class Network:
 
     def _arrive_up(self, wire: Wire) -> None:
         now_ms = self._now()
-        if wire.hole or not wire.node_open:
+        if wire.up_lost or not wire.node_open:
             return
-        if now_ms < wire.quiet_until_ms:
-            self._at(wire.quiet_until_ms, self._arrive_up, wire)
+        if now_ms < wire.up_quiet_ms:
+            self._at(wire.up_quiet_ms, self._arrive_up, wire)
         elif wire.up[0] is None:
             self._node_gone(wire)
             wire.node.wire_closed(wire.number, "closed by the client")
@@ -313,10 +345,10 @@ class Network:
             wire.node.wire_data(wire.number, data)
 
     def _arrive_down(self, wire: Wire) -> None:
-        if wire.hole or not wire.client_open:
+        if wire.down_lost or not wire.client_open:
             return
-        if self._now() < wire.quiet_until_ms:
-            self._at(wire.quiet_until_ms, self._arrive_down, wire)
+        if self._now() < wire.down_quiet_ms:
+            self._at(wire.down_quiet_ms, self._arrive_down, wire)
             return
         data = wire.down.popleft()
         if data is None:

@@ -19,6 +19,7 @@ _OF_ONE: Final = {
     Fault.HALF_OPEN,
     Fault.SPLIT,
     Fault.STALL,
+    Fault.ONE_WAY,
     Fault.ZOMBIE,
     Fault.SLOW,
     Fault.RESTART,

@@ -47,6 +47,7 @@ class Fault(Enum):
     THROTTLE = "throttle"  # a member may read, or ask, only so much a second for a while
     LOST_ANSWER = "lost-answer"  # what is asked is done, and the answer never comes
     REMAKE = "remake"  # a topic is deleted, and made anew under its name after a while
+    ONE_WAY = "one-way"  # what goes one way is lost, or late, and the rest passes
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -58,13 +59,14 @@ _OF_SEVERAL_NODES: Final = {
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
 LATER: Final = (Fault.LOST_ANSWER, Fault.THROTTLE)
-_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE}
+_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE, Fault.ONE_WAY}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
 _LOADING: Final = {Fault.NODE_CRASH, Fault.COORDINATOR_MOVE}
 _LATER_STREAM: Final = 0x1A7E
 _REMADE_STREAM: Final = 0x4E3
+_ONE_WAY_STREAM: Final = 0x1D1
 
 # Mean time between two of a kind, in ms: from rare to relentless.
 _MEANS_MS: Final = (1_500, 4_000, 10_000, 25_000)
@@ -108,6 +110,9 @@ NOT_OF_EXACT: Final = {
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
 _EXACT_RELEASES: Final = ((4, 3), (4, 3), (4, 3), (3, 3))
+
+# From this transaction.version on each transaction has an epoch of its own (KIP-890).
+EPOCHS_SINCE: Final = 2
 
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
@@ -220,9 +225,11 @@ class Plan:
 def draw(chance: Chance, seed: int) -> Plan:
     """The plan of a seed: small and busy, a second or less of work."""
     plan = _draw_later(draw_first(chance, seed), chance.beside(seed ^ _LATER_STREAM))
-    own = chance.beside(seed ^ _REMADE_STREAM)
-    if plan.faults and own.happens(0.15):
-        plan = replace(plan, faults=plan.faults | {Fault.REMAKE: own.one_of(_MEANS_MS)})
+    drawn = plan.faults
+    for kind, stream in ((Fault.REMAKE, _REMADE_STREAM), (Fault.ONE_WAY, _ONE_WAY_STREAM)):
+        own = chance.beside(seed ^ stream)
+        if drawn and own.happens(0.15):
+            plan = replace(plan, faults=plan.faults | {kind: own.one_of(_MEANS_MS)})
     return plan
 
 

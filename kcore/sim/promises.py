@@ -58,6 +58,7 @@ class Promises:
         self._owed: dict[tuple[str, TopicPartition], tuple[Member, int, int]] = {}
         self._untold: dict[Member, dict[_Commit, list[_Answer]]] = {}
         self._due: deque[tuple[int, Member, _Commit, _Answer]] = deque()
+        self._failed_ms: dict[Member, int] = {}  # when it was last told that a commit has failed
 
     def started(self, member: Member) -> None:
         """A process is there."""
@@ -66,6 +67,7 @@ class Promises:
     def ended(self, member: Member) -> None:
         """It is told nothing any more."""
         del self._untold[member]
+        self._failed_ms.pop(member, None)
 
     # Auto commit ---------------------------------------------------------------------------------
 
@@ -101,20 +103,31 @@ class Promises:
     # What is told --------------------------------------------------------------------------------
 
     def confirmed(
-        self, member: Member, taken: Mapping[TopicPartition, int], *, whole: bool = True
+        self,
+        member: Member,
+        taken: Mapping[TopicPartition, int],
+        asked_ms: int,
+        *,
+        whole: bool = True,
     ) -> None:
         """A coordinator says that it has taken these offsets. whole: and none that it was asked to
-        was refused, for which the commit would be made again, or fail.
+        was refused, for which the commit would be made again, or fail. One whose time was over
+        while it was asked for again has failed.
         """
         untold = self._untold.get(member)
         if untold is None:
             return
-        well = whole and self._attendance.well(member)
+        awaited = asked_ms > self._failed_ms.get(member, -1)
+        well = whole and awaited and self._attendance.well(member)
         for commit in taken.items():
             answer = _Answer()
             untold[commit].append(answer)
             if well:
                 self._due.append((self._now() + self._tell_ms, member, commit, answer))
+
+    def failed(self, member: Member) -> None:
+        """An application is told that its commit has failed."""
+        self._failed_ms[member] = self._now()
 
     def told(self, member: Member, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """An application is told that these are committed."""

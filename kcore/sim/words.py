@@ -28,6 +28,7 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.SPLIT: ("connections", "nothing passes between a member and a node for a while"),
     Fault.REFUSE: ("connections", "connects are refused for a while"),
     Fault.STALL: ("connections", "one connection is slow for a while"),
+    Fault.ONE_WAY: ("connections", "what goes one way is lost, or late, and the rest passes"),
     Fault.ZOMBIE: ("members", "a member's process stands still, and comes back"),
     Fault.SLOW: ("members", "a member does not poll for longer than it may"),
     Fault.UPGRADE: ("members", "a member is started anew with the next assignors of an upgrade"),

@@ -26,7 +26,7 @@ from kcore.sim.ledger import Ledger
 from kcore.sim.members import Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
-from kcore.sim.plan import CLOCKS_BEGIN_MS, UPGRADE, Fault, Plan
+from kcore.sim.plan import CLOCKS_BEGIN_MS, EPOCHS_SINCE, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
 from kcore.sim.referee import Referee
@@ -38,6 +38,7 @@ from kcore.sim.trace import Trace
 from kcore.sim.violations import Rule, ViolationError, escaped
 from kcore.sim.watch import Watch, judge_groups
 from kcore.structs import TopicPartition
+from kcore.wire.apis import ApiKey
 
 # Turns of one millisecond, for each peer: more and something goes round in circles.
 _TURNS_PER_PEER: Final = 300
@@ -68,6 +69,9 @@ class World:
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
+        if plan.exact and plan.transaction_version < EPOCHS_SINCE:
+            # It would end whatever transaction is open when it arrives.
+            self.network.never_linger = frozenset({ApiKey.END_TXN})
         self.stage = Stage(
             plan,
             self.now,
@@ -106,6 +110,7 @@ class World:
         if plan.exact:
             exact = ExactJudge(
                 plan,
+                self.ledger,
                 self.trace,
                 self._group_of,
                 self.now,

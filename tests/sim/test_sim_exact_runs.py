@@ -11,6 +11,7 @@ from sim_runs import drawn, drawn_exact, exactly, run, well
 from kcore.sim import Fault, Plan, Rule, ViolationError, plan_of
 from kcore.sim.exact.copies import Copies, Copy
 from kcore.sim.exact.judge import ExactJudge
+from kcore.sim.ledger import Ledger
 from kcore.sim.plan import NOT_OF_EXACT, exact, faults_of
 from kcore.sim.trace import Trace, What
 from kcore.sim.words import plan_in_words, verdicts
@@ -70,6 +71,23 @@ def test_seeds_that_were_false_alarms_go_well(seed):
     well(drawn_exact(seed))
 
 
+MOVING = {Fault.LEADER_MOVE: 4_000, Fault.NODE_CRASH: 4_000}
+
+
+@pytest.mark.parametrize(
+    ("seed", "faults"),
+    [
+        # What ends a transaction lingers until the next one is open, which has the same epoch.
+        (1_200_308, {Fault.ONE_WAY: 1_500}),
+        # A producer asks again for its next epoch, and its coordinator is another one by then.
+        (1_200_321, MOVING | {Fault.LOST_ANSWER: 1_500, Fault.LEAVE: 4_000}),
+    ],
+)
+def test_what_kafka_does_not_promise_to_producers_raises_no_false_alarm(seed, faults):
+    plan = exact(plan_of(random.Random, seed), random.Random)
+    well(run(replace(plan, faults=plan.faults | faults)))
+
+
 class Named:
     name = "m1"
 
@@ -77,7 +95,9 @@ class Named:
 def test_a_record_may_be_read_in_two_lives_of_its_topic_and_in_none_twice():
     """Its producer has written it again where the topic was made anew, at the offset it was at."""
     tp = TopicPartition("t", 0)
-    judge = ExactJudge(Plan(seed=1), Trace(), lambda _: None, int, lambda _: None, list)
+    plan, trace = Plan(seed=1), Trace()
+    no_group, no_partition = (lambda _: None), (lambda _: None)
+    judge = ExactJudge(plan, Ledger(plan, trace), trace, no_group, int, no_partition, list)
     reader = Named()
 
     def read(offset, item):

@@ -44,7 +44,7 @@ class Court:
         self.judge.member_started(client)
         self.judge.hands[client] = Hands(done={T0: 3}, owned={T0: 1})
         self.wire = SimpleNamespace(
-            client=client, node=SimpleNamespace(name="node1"), asked=deque(), hole=False,
+            client=client, node=SimpleNamespace(name="node1"), asked=deque(),
             excused=False, turn_ms=0, client_open=True, mute_ms=0, speaks_ms=0,
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
 from kcore.sim.ledger import Ledger
 from kcore.sim.logs import Logs
+from kcore.sim.network import Network
 from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.peace import Peace
 from kcore.sim.rounds import Rounds
@@ -29,6 +30,7 @@ from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 from kcore.wire import frames
 from kcore.wire import messages as m
+from kcore.wire.apis import ApiKey
 
 T0 = TopicPartition("t", 0)
 
@@ -82,7 +84,7 @@ def test_a_plan_is_its_seed_and_can_be_overruled():
 def a_wire():
     peer = SimpleNamespace
     return SimpleNamespace(
-        client=peer(name="m1"), node=peer(name="node1"), asked=deque(), hole=False,
+        client=peer(name="m1"), node=peer(name="node1"), asked=deque(),
         excused=False, turn_ms=0, mute_ms=0, speaks_ms=0,
     )  # fmt: skip
 
@@ -120,6 +122,109 @@ def test_an_answer_that_is_overdue_is_found_unless_a_fault_excuses_it():
     ledger.judge_open(wire, 60_000)
     ledger.dropped(wire)
     assert not wire.asked
+
+
+# The network -------------------------------------------------------------------------------------
+
+
+class End:
+    """A client, or a node; it keeps what comes."""
+
+    up, paused, deaf = True, False, False
+
+    def __init__(self, name):
+        self.name = name
+        self.got = []
+
+    def wire_opened(self, *_):
+        self.got.append("opened")
+
+    def wire_data(self, _, data):
+        self.got.append(data)
+
+    def wire_closed(self, *_):
+        self.got.append("closed")
+
+    def reads(self, _):
+        return True
+
+
+class Street:
+    """A client that is connected to a node."""
+
+    def __init__(self):
+        self.now_ms = 0
+        self.todo = []
+        ledger = Ledger(Plan(seed=1), Trace())
+        at, now = (lambda *what: self.todo.append(what)), (lambda: self.now_ms)
+        self.network = Network(Chance(random.Random, 1), ledger, at, now, (1, 1), 0.0)
+        self.client, self.node = End("m1"), End("node1")
+        self.network.connect(self.client, 1, self.node)
+        self.run(1)
+        [self.wire] = self.network.wires()
+
+    def run(self, until_ms):
+        """What is due by then happens."""
+        while due := [what for what in self.todo if what[0] <= until_ms]:
+            first = min(due, key=lambda what: what[0])
+            self.todo.remove(first)
+            self.now_ms, act, *arguments = first
+            act(*arguments)
+        self.now_ms = until_ms
+
+    def exchange(self):
+        """A question and an answer, sent in the same moment; what came of them in 10 ms."""
+        self.client.got, self.node.got = [], []
+        question = frames.encode_request(m.HeartbeatRequest(group_id="g"), 4, 7, "m1")
+        self.network.client_sends(self.client, 1, question)
+        self.network.node_sends(1, frames.encode_response(m.HeartbeatResponse(), 4, 7))
+        self.run(self.now_ms + 10)
+        return len(self.node.got), len(self.client.got)
+
+
+def test_what_goes_one_way_may_be_late_and_the_rest_passes():
+    street = Street()
+    assert street.exchange() == (1, 1)
+    street.network.hush(street.wire, street.now_ms + 100, up=False)
+    assert street.exchange() == (1, 0)
+    street.run(street.now_ms + 100)
+    assert len(street.client.got) == 1
+    street.network.keep_apart("m1", "node1", street.now_ms + 100, down=False)
+    assert street.exchange() == (0, 1)
+    street.run(street.now_ms + 100)
+    assert len(street.node.got) == 1
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_what_goes_one_way_may_be_lost_until_the_world_heals(up):
+    street = Street()
+    street.network.lose_wire(street.wire, up=up, down=not up)
+    assert street.exchange() == (not up, up)
+    street.run(100_000)
+    assert (len(street.node.got), len(street.client.got)) == (not up, up)
+    street.network.heal()
+    street.run(200_000)
+    assert street.node.got[-1:] == street.client.got[-1:] == ["closed"]
+
+
+def test_a_node_hears_of_a_client_that_gives_up_unless_that_way_is_lost():
+    for up in (True, False):
+        street = Street()
+        street.network.lose_wire(street.wire, up=up, down=not up)
+        street.network.client_closes(street.client, 1)
+        street.run(100)
+        assert ("closed" in street.node.got) is not up
+
+
+def test_what_ends_a_transaction_may_be_kept_from_lingering():
+    street = Street()
+    street.network.never_linger = frozenset({ApiKey.END_TXN})
+    street.network.hush(street.wire, 50)
+    question = frames.encode_request(m.EndTxnRequest(transactional_id="x"), 3, 7, "m1")
+    street.network.client_sends(street.client, 1, question)
+    street.network.client_closes(street.client, 1)
+    street.run(100)
+    assert street.node.got == ["opened", "closed"]
 
 
 # Records and offsets -----------------------------------------------------------------------------

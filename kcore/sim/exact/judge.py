@@ -8,25 +8,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcore.sim.exact.copies import Copies, Deal, Fate, Item, Source, at
+from kcore.sim.plan import EPOCHS_SINCE
 from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
+from kcore.wire.messages import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from kcore.broker.partitions import Partition
     from kcore.sim.exact.movers import Mover
     from kcore.sim.exact.readers import Reader
+    from kcore.sim.ledger import Asked, Ledger
+    from kcore.sim.network import Wire
     from kcore.sim.plan import Plan
     from kcore.sim.processes import Process
+    from kcore.wire.message import Message
 
 # A life of a topic, and an offset in that.
 Place: TypeAlias = tuple[int, int]
 _FIRST: Final[list[Place]] = [(0, 0)]
-
-# Produce names topics by their ids, unless partitions are added to transactions beforehand.
-_IMPLICIT: Final = 2
 
 
 class ExactJudge(Referee):
@@ -35,6 +37,7 @@ class ExactJudge(Referee):
     def __init__(
         self,
         plan: Plan,
+        ledger: Ledger,
         trace: Trace,
         group_of: GroupOf,
         now: Callable[[], int],
@@ -50,7 +53,8 @@ class ExactJudge(Referee):
         self.copies = Copies(
             partition_of,
             partitions,
-            named=plan.transaction_version < _IMPLICIT,
+            # Who adds partitions to transactions beforehand names topics as it produces, too.
+            named=plan.transaction_version < EPOCHS_SINCE,
             by_ids=plan.consumer_share > 0,
         )
         # Of readers: where they are; in several places, if what they got fits into all of them.
@@ -59,6 +63,10 @@ class ExactJudge(Referee):
         # Who has asked for a transactional id, when last, and when it had it first.
         self._asked_ms: dict[str, dict[Process, int]] = {}
         self._had_ms: dict[Process, int] = {}
+        # Who was given another epoch than it had, and may not know; and whose coordinator moved.
+        self._raised: set[object] = set()
+        self._forgotten: set[object] = set()
+        ledger.answered_watchers.append(self._answered)
         self.handed = 0
         self.promised = 0
 
@@ -103,6 +111,7 @@ class ExactJudge(Referee):
             for other in asked_ms
             if other is not process
         )
+        others = others or process in self._forgotten
         slow = deal is not None and self._now() - deal.begun_ms >= self._patience_ms
         if not others and not slow:
             raise ViolationError(
@@ -116,6 +125,8 @@ class ExactJudge(Referee):
 
     def told(self, process: Process, deal: Deal, fate: Fate) -> None:
         """An application is told how its transaction has ended."""
+        self._raised.discard(process)
+        self._forgotten.discard(process)
         deal.told = fate
         taken = (item for item in deal.items if not item.refused)
         lost = next((item for item in taken if item.promised is None), None)
@@ -125,6 +136,20 @@ class ExactJudge(Referee):
             )
         self.copies.told(deal)
         process.say(What.ENDED, number=deal.number, fate=fate.value)
+
+    def _answered(self, wire: Wire, asked: Asked, answer: Message) -> None:
+        """A producer is given its next epoch, which it may not hear. Who asks again is given that,
+        but by no other coordinator: that it was asked for is in no journal.
+        """
+        request: Any = asked.message
+        given = isinstance(answer, InitProducerIdResponse) and not answer.error_code
+        if given and request.producer_epoch >= 0:
+            self._raised.add(wire.client)
+
+    def coordinators_moved(self) -> None:
+        """See Referee."""
+        super().coordinators_moved()
+        self._forgotten |= self._raised
 
     # Readers -------------------------------------------------------------------------------------
 
