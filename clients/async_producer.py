@@ -7,11 +7,11 @@ returns; the next turn sends what has come together, and ends the futures of wha
 from __future__ import annotations
 
 import asyncio
+import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from time import time_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
@@ -101,7 +101,7 @@ class AsyncProducer(AsyncTransactions, Measured):
     def _connect(self, settings: ProducerConfig) -> LoopCourier:
         from kcore.producer.core import ProducerCore  # noqa: PLC0415 - what it loads is not small
 
-        now_ms, wall_ms = monotonic_ms(), time_ns() // 1_000_000
+        now_ms, wall_ms = monotonic_ms(), time.time_ns() // 1_000_000
         core = ProducerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         transport, sasl = AsyncioTransport(socket_options(settings)), open_loop_sasl(settings)
         tls, proxy = open_tls(settings), open_proxy(settings)
@@ -246,8 +246,6 @@ class AsyncProducer(AsyncTransactions, Measured):
         courier = self._courier
         if courier.spent:
             await courier.breathe()
-        if timestamp_ms is None:
-            timestamp_ms = time_ns() // 1_000_000
         if self._is_plain and not self._in_line:
             # What is not ready to go into a batch comes back as None, untouched.
             try:
@@ -257,6 +255,8 @@ class AsyncProducer(AsyncTransactions, Measured):
                 raise
             if ticket is not None:
                 return courier.follow(ticket)
+        if timestamp_ms is None:
+            timestamp_ms = time.time_ns() // 1_000_000
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, listed(headers), partition, timestamp_ms)
             return courier.follow(await self._looked_at(record, self._interceptors))

@@ -96,6 +96,7 @@ class Courier(Dispatch):
         self, core: Any, transport: Any, tls: Any, sasl: Any, proxy: Any, name: str
     ) -> None:
         super().__init__(core, name)
+        core.patient = True
         self.lock = CourierLock(make_lock(transport.name), self._begin_anew, self._ring)
         self._name: str = transport.name
         self._transport = YieldingTransport(transport, self.lock, self._mend)
@@ -186,10 +187,15 @@ class Courier(Dispatch):
     def _turn(self, timeout_ms: int | None = None) -> None:
         """Wait for the network and sort what came of it.
 
-        A verb of another thread may have come to its end between two turns, which brings an event
-        and nothing that would wake the pump: so there is no wait while anything is unread.
+        What others have begun since the last one goes together. A verb of theirs may have come to
+        its end, which brings an event and nothing that would wake the pump: so there is no wait
+        while anything is unread.
         """
-        if not self.core.unread:
+        core = self.core
+        if core.stirred:
+            core.stirred = False
+            core.handle_deadline(self.now_ms())
+        if not core.unread:
             self._pump.step(timeout_ms)
         with self.lock.still():  # who reads the log may send
             self._collect()
@@ -225,10 +231,9 @@ class Courier(Dispatch):
 
     def nudge(self) -> None:
         """With the lock held: if something was begun, do not wait for the network meanwhile."""
-        if self.core.stirred:
-            self.core.stirred = False
-            if self._transport.waiting:
-                self._pump.wakeup()
+        if self.core.stirred and self._transport.waiting:
+            self._transport.waiting = False  # it is on its way: others need not wake it
+            self._pump.wakeup()
 
     def abandon(self) -> None:
         """Nobody will close it: deliver what there is, then end. From any thread, also from within

@@ -13,6 +13,7 @@ from kcore.clients.reporting import Reporter
 from kcore.errors import ForkedError, KafkaError, KafkaTimeoutError, ProducerClosed
 from kcore.events import Closed, ErrorRaised, Event, OperationCompleted
 from kcore.produce.events import RecordsDelivered
+from kcore.produce.intake import Receiver
 
 _FORKED = (
     "the producer was made before a fork: its connections belong to the parent process; "
@@ -23,7 +24,7 @@ _FORKED = (
 STRIKES_MAX = 10
 
 
-class Dispatch:
+class Dispatch(Receiver):
     """See the module's text. stopped: `check` raises. lost: records that were given up because the
     courier failed.
     """

@@ -6,9 +6,9 @@ rest. Every method may be called from any thread.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from time import time_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -30,12 +30,16 @@ from kcore.errors import (
     ProducerClosed,
 )
 from kcore.events import OperationCompleted
-from kcore.produce.intake import Door
+from kcore.produce.intake import Door, Sending
 from kcore.producer.config import ProducerConfig
 from kcore.structs import ProducerRecord
 
 if TYPE_CHECKING:
     from kcore.clients.interceptors import ProducerInterceptors
+
+    SendingRecords = Sending[RecordFuture]
+else:
+    SendingRecords = Sending
 
 # A close without a timeout ends at last.
 _CLOSE_S_MAX = 9_223_372.0
@@ -43,7 +47,7 @@ _GRACE_S = 2.0
 _now_ms = transports.monotonic_ms
 
 
-class Producer(Transactions, Measured):
+class Producer(SendingRecords, Transactions, Measured):
     """Writes records to topics of a Kafka cluster.
 
     Options are keywords under kafka-python's names (Java's dotted ones in a mapping), listed in
@@ -65,7 +69,7 @@ class Producer(Transactions, Measured):
         self._packing = Packing(
             self._settings, self.partitions_for, self._core.available_partitions, unknown
         )
-        self._is_plain = self._packing.is_plain
+        self._open_door = self._door if self._packing.is_plain else None
         self.config: dict[str, object] = self._settings.as_mapping()
         self._interceptors = self._packing.interceptors
         if self._settings.api_version is None:
@@ -82,7 +86,7 @@ class Producer(Transactions, Measured):
         # "blocking" waits in poll(2), which does not see what others have it watch meanwhile.
         wanted = "selectors" if settings.transport == "blocking" else settings.transport
         transport = open_transport(settings, wanted)
-        now_ms, wall_ms = transports.monotonic_ms(), time_ns() // 1_000_000
+        now_ms, wall_ms = transports.monotonic_ms(), time.time_ns() // 1_000_000
         core = ProducerCore(settings, ClientRng(), now_ms, wall_ms=wall_ms)
         begin_at_names(core, settings, transport.name)
         return Courier(core, transport, tls, sasl, proxy, settings.client_id)
@@ -121,40 +125,20 @@ class Producer(Transactions, Measured):
 
     # Records ---------------------------------------------------------------------------------
 
-    def send(
+    def _send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
+        value: Any,
+        key: Any,
+        headers: Headers | None,
+        partition: int | None,
+        timestamp_ms: int | None,
     ) -> RecordFuture:
-        """Take a record, to be delivered soon; a future of its metadata.
-
-        value, key: bytes or None, or what the serializers make that of. headers: (str, bytes or
-        None) pairs. partition: None: by the key, or where the partitioner wants it.
-        timestamp_ms: wall time, default now.
-
-        Waits, at most `max_block_ms`, while the topic is not known or `buffer_memory` is in use:
-        KafkaTimeoutError then. RecordTooLargeError. IllegalArgumentError (a ValueError): no such
-        partition, nor when brokers are asked anew. TypeError. TopicAuthorizationFailedError,
-        InvalidTopicError. ProducerClosed.
-        Everything else is told by the future.
-        """
+        """`send`, of a record that has not simply gone into a batch."""
         if self._courier.stopped:
             self._courier.check()
         if timestamp_ms is None:
-            timestamp_ms = time_ns() // 1_000_000
-        if self._is_plain:
-            # What is not ready to go into a batch comes back as None, untouched.
-            try:
-                future = self._take(topic, key, value, headers, partition, timestamp_ms)
-            except (TypeError, ValueError):
-                check_headers(headers)  # which says what it is about
-                raise
-            if future is not None:
-                return future
+            timestamp_ms = time.time_ns() // 1_000_000
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, listed(headers), partition, timestamp_ms)
             return self._send_looked_at(record, self._interceptors)

@@ -1,6 +1,10 @@
+cdef class Reentrant:
+    cdef bint take(self, bint blocking, double timeout_s) except -1
+    cdef int give(self) except -1
+
+
 cdef class WorkLock:
-    cdef object take
-    cdef object give
+    cdef Reentrant lock
     cdef object own
     cdef readonly bint busy
     cdef public bint struck

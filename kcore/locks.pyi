@@ -4,14 +4,24 @@ from typing import Any, Literal, NoReturn, final
 from typing_extensions import disjoint_base
 
 @disjoint_base
-class GreenletLock:
-    def __init__(
-        self, getcurrent: Callable[[], object], sleep: Callable[[float], object]
-    ) -> None: ...
+class Reentrant:
     def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool: ...
     def release(self) -> None: ...
     def __enter__(self) -> bool: ...
     def __exit__(self, *_: object) -> None: ...
+
+@final
+class ThreadLock(Reentrant): ...
+
+@final
+class GreenletLock(Reentrant):
+    def __init__(
+        self, getcurrent: Callable[[], object], sleep: Callable[[float], object]
+    ) -> None: ...
+
+@final
+class Borrowed(Reentrant):
+    def __init__(self, lock: Any) -> None: ...
 
 @disjoint_base
 class Turnstile:

@@ -8,13 +8,121 @@ Turnstile: one caller at a time, the others are refused. WorkLock: one at a time
 """
 
 cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.pythread cimport (
+    NOWAIT_LOCK,
+    PY_LOCK_ACQUIRED,
+    PY_LOCK_FAILURE,
+    PyLockStatus,
+    PyThread_acquire_lock,
+    PyThread_allocate_lock,
+    PyThread_free_lock,
+    PyThread_get_thread_ident,
+    PyThread_release_lock,
+    PyThread_type_lock,
+)
+from cpython.time cimport monotonic
+
+
+cdef extern from "pythread.h":
+    PyLockStatus PyThread_acquire_lock_timed(
+        PyThread_type_lock, long long microseconds, int intr_flag
+    ) nogil
 
 # How often a greenlet that waits for another one looks; it is a matter of a turn of the hub.
 cdef double LOOK_S = 0.001
 
 
-cdef class GreenletLock:
-    """A re-entrant lock for the greenlets of one thread: gevent's own is written in Python.
+cdef class Reentrant:
+    """A re-entrant lock, as threading.RLock: whoever has it may take it again, and has to give it
+    as often.
+    """
+
+    cdef bint take(self, bint blocking, double timeout_s) except -1:
+        raise NotImplementedError
+
+    cdef int give(self) except -1:
+        raise NotImplementedError
+
+    def acquire(self, bint blocking=True, double timeout=-1) -> bool:
+        """As threading's: False if another one holds it (all `timeout` seconds long)."""
+        return self.take(blocking, timeout)
+
+    def release(self) -> None:
+        """RuntimeError: it is not the caller's."""
+        self.give()
+
+    def __enter__(self):
+        return self.take(True, -1)
+
+    def __exit__(self, *_):
+        self.give()
+
+
+@cython.final
+cdef class ThreadLock(Reentrant):
+    """For threads. threading's own costs a call of a function, with arguments to be looked at, for
+    each end of it: a quarter of what a record takes on its way into a batch.
+    """
+
+    cdef PyThread_type_lock lock
+    cdef unsigned long owner  # 0: nobody has it
+    cdef Py_ssize_t count
+
+    def __cinit__(self) -> None:
+        self.lock = PyThread_allocate_lock()
+        if self.lock is NULL:
+            raise MemoryError("no lock is to be had")
+
+    def __dealloc__(self) -> None:
+        if self.lock is not NULL:
+            if self.owner:
+                PyThread_release_lock(self.lock)
+            PyThread_free_lock(self.lock)
+
+    cdef bint take(self, bint blocking, double timeout_s) except -1:
+        cdef unsigned long caller = PyThread_get_thread_ident()
+        if self.owner == caller:
+            self.count += 1
+            return True
+        if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
+            if not blocking or not self.wait(timeout_s):
+                return False
+        self.owner = caller
+        self.count = 1
+        return True
+
+    cdef bint wait(self, double timeout_s) except -1:
+        """Until it is ours, so long at most (below 0: for ever). What a signal handler raises."""
+        cdef double until = 0
+        cdef long long left_us = -1
+        cdef PyLockStatus status
+        if timeout_s >= 0:
+            until = monotonic() + timeout_s
+        while True:
+            if timeout_s >= 0:
+                left_us = <long long> max(0.0, (until - monotonic()) * 1e6)
+            with nogil:
+                status = PyThread_acquire_lock_timed(self.lock, left_us, 1)
+            if status == PY_LOCK_ACQUIRED:
+                return True
+            if status == PY_LOCK_FAILURE:
+                return False
+            PyErr_CheckSignals()
+
+    cdef int give(self) except -1:
+        if self.owner != <unsigned long> PyThread_get_thread_ident():
+            raise RuntimeError("cannot release a lock of another thread")
+        self.count -= 1
+        if not self.count:
+            self.owner = 0
+            PyThread_release_lock(self.lock)
+        return 0
+
+
+@cython.final
+cdef class GreenletLock(Reentrant):
+    """For the greenlets of one thread: gevent's own is written in Python.
 
     getcurrent, sleep: greenlet's and gevent's.
     """
@@ -28,7 +136,7 @@ cdef class GreenletLock:
         self.getcurrent = getcurrent
         self.sleep = sleep
 
-    cdef bint take(self) except -1:
+    cdef bint look(self) except -1:
         me = self.getcurrent()
         if self.count and self.owner is not me:
             return False
@@ -36,33 +144,51 @@ cdef class GreenletLock:
         self.count += 1
         return True
 
-    def acquire(self, bint blocking=True, double timeout=-1) -> bool:
-        """As threading's: False if another greenlet holds it (all `timeout` seconds long)."""
-        if self.take():
+    cdef bint take(self, bint blocking, double timeout_s) except -1:
+        if self.look():
             return True
         if not blocking:
             return False
         cdef double waited = 0
-        while timeout < 0 or waited < timeout:
+        while timeout_s < 0 or waited < timeout_s:
             self.sleep(LOOK_S)
             waited += LOOK_S
-            if self.take():
+            if self.look():
                 return True
         return False
 
-    def release(self) -> None:
-        """RuntimeError: it is not this greenlet's."""
+    cdef int give(self) except -1:
         if not self.count or self.owner is not self.getcurrent():
             raise RuntimeError("cannot release a lock of another greenlet")
         self.count -= 1
         if not self.count:
             self.owner = None
+        return 0
 
-    def __enter__(self):
-        return self.acquire()
 
-    def __exit__(self, *_):
-        self.release()
+@cython.final
+cdef class Borrowed(Reentrant):
+    """One with `acquire(blocking, timeout)` and `release()`, of whatever kind: such as threading's
+    where greenlets have been put in the place of threads.
+    """
+
+    cdef object acquire_it
+    cdef object release_it
+
+    def __init__(self, lock) -> None:
+        self.acquire_it = lock.acquire
+        self.release_it = lock.release
+
+    cdef bint take(self, bint blocking, double timeout_s) except -1:
+        return self.acquire_it(blocking, timeout_s)
+
+    cdef int give(self) except -1:
+        self.release_it()
+        return 0
+
+
+cdef Reentrant reentrant(lock):
+    return lock if isinstance(lock, Reentrant) else Borrowed(lock)
 
 
 cdef class Turnstile:
@@ -80,8 +206,7 @@ cdef class Turnstile:
     """
 
     cdef public bint barred
-    cdef object acquire
-    cdef object release
+    cdef Reentrant lock
     cdef int depth
     cdef int lent_at
     cdef object excused
@@ -96,8 +221,7 @@ cdef class Turnstile:
 
     def hold(self, lock) -> None:
         """Begin anew, with nobody inside, with this lock."""
-        self.acquire = lock.acquire
-        self.release = lock.release
+        self.lock = reentrant(lock)
         self.depth = self.lent_at = 0
 
     @property
@@ -107,17 +231,17 @@ cdef class Turnstile:
 
     cdef int come_in(self, double limit_s) except -1:
         cdef double waited = 0
-        if not self.acquire(False):
+        if not self.lock.take(False, -1):
             while True:
                 if self.depth:
                     self.refuse_busy()
-                if self.acquire(True, LOOK_FOR_BUSY_S):
+                if self.lock.take(True, LOOK_FOR_BUSY_S):
                     break
                 waited += LOOK_FOR_BUSY_S
                 if 0 <= limit_s <= waited:
                     self.refuse_late()
         if self.depth != self.lent_at:
-            self.release()
+            self.lock.give()
             self.refuse_midway()
         self.depth += 1
         if self.struck:
@@ -137,7 +261,7 @@ cdef class Turnstile:
         if error is not None and error is not excused:
             if not isinstance(error, self.own) or isinstance(error, self.foreign):
                 self.struck = True
-        self.release()
+        self.lock.give()
         return 0
 
     def __enter__(self):
@@ -197,10 +321,10 @@ cdef class Visit:
         self.turnstile = turnstile
 
     def __enter__(self):
-        if self.turnstile.barred or not self.turnstile.acquire(False):
+        if self.turnstile.barred or not self.turnstile.lock.take(False, -1):
             return False
         if self.turnstile.depth or self.turnstile.barred:
-            self.turnstile.release()
+            self.turnstile.lock.give()
             return False
         self.let_in = True
         return True
@@ -208,7 +332,7 @@ cdef class Visit:
     def __exit__(self, *_):
         if self.let_in:
             self.let_in = False
-            self.turnstile.release()
+            self.turnstile.lock.give()
 
 
 @cython.final
@@ -249,14 +373,13 @@ cdef class WorkLock:
 
     def hold(self, lock) -> None:
         """Begin anew, with nothing under way, with this lock."""
-        self.take = lock.acquire
-        self.give = lock.release
+        self.lock = reentrant(lock)
         self.busy = self.struck = False
 
     def __enter__(self):
-        self.take()
+        self.lock.take(True, -1)
         if self.busy:
-            self.give()
+            self.lock.give()
             self.refuse_midway()
         self.busy = True
         if self.struck:
@@ -264,7 +387,7 @@ cdef class WorkLock:
                 self.mend()
             except BaseException:
                 self.busy = False
-                self.give()
+                self.lock.give()
                 raise
             self.struck = False
 
@@ -272,7 +395,7 @@ cdef class WorkLock:
         cdef bint struck = error is not None and not isinstance(error, self.own)
         self.busy = False
         self.struck = self.struck or struck
-        self.give()
+        self.lock.give()
         if struck:
             self.tell_struck()
 
@@ -311,10 +434,10 @@ cdef class Held:
         self.lock = lock
 
     def __enter__(self):
-        self.lock.take()
+        self.lock.lock.take(True, -1)
 
     def __exit__(self, *_):
-        self.lock.give()
+        self.lock.lock.give()
 
 
 @cython.final
@@ -344,13 +467,13 @@ cdef class Away:
 
     def __enter__(self):
         self.lock.busy = False
-        self.lock.give()
+        self.lock.lock.give()
 
     def __exit__(self, *_):
         failure = None
         while True:
             try:
-                self.lock.take()
+                self.lock.lock.take(True, -1)
                 break
             except BaseException as error:  # a greenlet was struck while it waited for another one
                 failure = error

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kcore.hints import Any, Protocol
-from kcore.locks import GreenletLock
+from kcore.locks import GreenletLock, ThreadLock
 
 # Work that fails by itself, each time, is not to keep the others from theirs.
 _AGAIN_S = 0.01
@@ -83,7 +83,9 @@ def make_lock(transport: str) -> Any:
         from gevent import getcurrent, sleep  # noqa: PLC0415 - only if gevent is in use
 
         return GreenletLock(getcurrent, sleep)
-    return threading.RLock()
+    lock = threading.RLock()
+    # Else greenlets have been put in the place of threads, by gevent or eventlet.
+    return ThreadLock() if type(lock) is _thread.RLock else lock
 
 
 def _native(name: str) -> Any:

@@ -201,6 +201,11 @@ class Accumulator:
         batch.hurried = True
         self.due[self.lanes[batch.tp]] = None
 
+    @property
+    def lingers_alone(self) -> bool:
+        """Whether the batch that was begun last is the first to have lingered."""
+        return len(self._lingering) == 1
+
     def deadline(self) -> int:
         """When a batch has lingered; NEVER if none does."""
         while self._lingering and self._lingering[0].state is not BatchState.OPEN:

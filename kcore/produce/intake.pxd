@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t
 
+from kcore.locks cimport WorkLock
 from kcore.records.builder cimport BatchBuilder
 
 
@@ -52,3 +53,23 @@ cdef class Intake:
     cdef Filling take(
         self, topic, bytes key, bytes value, list headers, partition, int64_t timestamp_ms
     )
+
+
+cdef class Receiver:
+    cdef public bint stopped
+
+
+cdef class Door:
+    cdef Intake intake
+    cdef WorkLock lock
+    cdef object kind
+    cdef Receiver courier
+
+    cdef object admit(self, topic, key, value, headers, partition, timestamp_ms)
+    cdef Ticket issue(
+        self, batch, int64_t number, bytes key, bytes value, headers, int64_t timestamp_ms
+    )
+
+
+cdef class Sending:
+    cdef public Door _open_door

@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Generic, TypeVar, final
 
 from typing_extensions import disjoint_base
@@ -77,12 +77,16 @@ class Intake:
     @property
     def record_bytes_max(self) -> int: ...
 
+@disjoint_base
+class Receiver:
+    stopped: bool
+
 _Kind = TypeVar("_Kind", bound=Ticket)
 
 @final
 class Door(Generic[_Kind]):
     def __init__(
-        self, intake: Intake, lock: WorkLock, kind: type[_Kind], courier: object
+        self, intake: Intake, lock: WorkLock, kind: type[_Kind], courier: Receiver | None
     ) -> None: ...
     def send(
         self,
@@ -101,4 +105,17 @@ class Door(Generic[_Kind]):
         value: bytes | None,
         headers: Iterable[tuple[str, bytes | None]] | None,
         timestamp_ms: int,
+    ) -> _Kind: ...
+
+@disjoint_base
+class Sending(Generic[_Kind]):
+    _open_door: Door[_Kind] | None
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
     ) -> _Kind: ...

@@ -12,15 +12,25 @@ What both need to know is in the small classes here, of which the rooms have kin
 
 cimport cython
 from cpython.bytes cimport PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
+from cpython.long cimport PyLong_AsLongLong
 from cpython.object cimport PyObject
+from cpython.time cimport time
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t
 
 from kcore.locks cimport WorkLock
 from kcore.produce.murmur cimport partition_of_bytes
 from kcore.records.builder cimport BatchBuilder
+
+import sys
+
+cdef dict CLOCKS = vars(sys.modules["time"])
+# None: time stood still already when this was imported.
+cdef object SYSTEM_CLOCK = CLOCKS["time_ns"]
+if type(SYSTEM_CLOCK) is not type(len):
+    SYSTEM_CLOCK = None
 
 cdef enum:
     # What a record costs beside its key and value, at most, without headers (builder.pyx), and a
@@ -161,7 +171,7 @@ cdef class Intake:
         cdef Route route
         if headers:
             size += header_room(headers)
-        found = PyDict_GetItem(self.routes, topic)
+        found = PyDict_GetItemWithError(self.routes, topic)
         if found == NULL or size > self.record_bytes_max:
             return None
         route = <Route> found
@@ -171,7 +181,7 @@ cdef class Intake:
                 sticky = route.sticky
                 if sticky.taken_bytes + size >= 2 * sticky.batch_size:
                     return None
-        found = PyDict_GetItem(route.lanes, partition)
+        found = PyDict_GetItemWithError(route.lanes, partition)
         if found == NULL:
             return None
         filling = (<Inlet> found).filling
@@ -192,6 +202,19 @@ cdef class Intake:
         return filling
 
 
+cdef class Receiver:
+    """Who hears what becomes of records. stopped: nobody does any more, so none is taken."""
+
+
+cdef int64_t now_wall_ms() except -1:
+    """Since 1970, by the system's clock; or by what a test has put in the place of Python's
+    (freezegun does), so that its records are of its time.
+    """
+    if PyDict_GetItemWithError(CLOCKS, "time_ns") == <PyObject*> SYSTEM_CLOCK:
+        return <int64_t> (time() * 1000)
+    return CLOCKS["time_ns"]() // 1_000_000
+
+
 @cython.final
 cdef class Door:
     """Takes records from any thread, and gives each a ticket.
@@ -200,12 +223,9 @@ cdef class Door:
     While work is under way there (a signal handler sends), or is to be mended, nothing is taken.
     """
 
-    cdef Intake intake
-    cdef WorkLock lock
-    cdef object kind
-    cdef object courier
-
-    def __init__(self, Intake intake not None, WorkLock lock not None, kind, courier) -> None:
+    def __init__(
+        self, Intake intake not None, WorkLock lock not None, kind, Receiver courier
+    ) -> None:
         if not issubclass(kind, Ticket):
             raise TypeError(f"{kind} is no kind of Ticket")
         self.intake = intake
@@ -216,30 +236,43 @@ cdef class Door:
     def send(self, topic, key, value, headers, partition, timestamp_ms):
         """The ticket of a record that was taken; None: it was not, for whatever reason.
 
-        TypeError, ValueError: headers that cannot be.
+        timestamp_ms: None: now. TypeError, ValueError: headers that cannot be.
+        """
+        taken = self.admit(topic, key, value, headers, partition, timestamp_ms)
+        return taken if taken is not False else None
+
+    cdef object admit(self, topic, key, value, headers, partition, timestamp_ms):
+        """As `send`; False: not as things stand, though it is as it goes into a batch, and its
+        topic known: nothing need be checked.
         """
         cdef Filling filling
+        cdef WorkLock lock = self.lock
+        cdef int64_t at_ms
         if type(topic) is not str or not (
-            (type(key) is bytes or key is None)
-            and (type(value) is bytes or value is None)
+            (type(value) is bytes or value is None)
+            and (type(key) is bytes or key is None)
             and (type(headers) is list or headers is None)
             and (type(partition) is int or partition is None)
-            and type(timestamp_ms) is int
-            and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF
         ):
             return None
-        self.lock.take()
+        if timestamp_ms is None:
+            at_ms = now_wall_ms()
+        elif type(timestamp_ms) is int and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF:
+            at_ms = PyLong_AsLongLong(timestamp_ms)
+        else:
+            return None
+        lock.lock.take(True, -1)
         try:
-            if self.lock.busy or self.lock.struck:
+            if lock.busy or lock.struck or (self.courier is not None and self.courier.stopped):
                 return None
-            filling = self.intake.take(topic, key, value, headers, partition, timestamp_ms)
+            filling = self.intake.take(topic, key, value, headers, partition, at_ms)
             if filling is None:
-                return None
-            return self.ticket(
-                filling, filling.builder.record_count - 1, key, value, headers, timestamp_ms
+                return False if topic in self.intake.routes else None
+            return self.issue(
+                filling, filling.builder.record_count - 1, key, value, headers, at_ms
             )
         finally:
-            self.lock.give()
+            lock.lock.give()
 
     def ticket(
         self,
@@ -251,6 +284,11 @@ cdef class Door:
         int64_t timestamp_ms,
     ) -> Ticket:
         """A ticket of a record that was taken elsewhere."""
+        return self.issue(batch, number, key, value, headers, timestamp_ms)
+
+    cdef Ticket issue(
+        self, batch, int64_t number, bytes key, bytes value, headers, int64_t timestamp_ms
+    ):
         cdef Ticket made = <Ticket> new_of(self.kind, ())
         made.batch = batch
         made.number = number
@@ -260,3 +298,50 @@ cdef class Door:
         made.value_size = -1 if value is None else PyBytes_GET_SIZE(value)
         made.header_size = header_bytes(headers) if headers else -1
         return made
+
+
+cdef class Sending:
+    """What `Producer.send` does with most records. A subclass has `_send` for the others, and
+    `_append` for those that find no batch that is open for them.
+
+    _open_door: where they go in; None: none goes in as it is given.
+    """
+
+    @cython.annotation_typing(False)  # they are looked at in the door
+    @cython.embedsignature(False)
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Ticket:
+        """Take a record, to be delivered soon; a future of its metadata.
+
+        value, key: bytes or None, or what the serializers make that of. headers: (str, bytes or
+        None) pairs. partition: None: by the key, or where the partitioner wants it.
+        timestamp_ms: wall time, default now.
+
+        Waits, at most `max_block_ms`, while the topic is not known or `buffer_memory` is in use:
+        KafkaTimeoutError then. RecordTooLargeError. IllegalArgumentError (a ValueError): no such
+        partition, nor when brokers are asked anew. TypeError. TopicAuthorizationFailedError,
+        InvalidTopicError. ProducerClosed.
+        Everything else is told by the future.
+        """
+        cdef Door door = self._open_door
+        cdef int64_t at_ms
+        taken = None
+        if door is not None:
+            try:
+                taken = door.admit(topic, key, value, headers, partition, timestamp_ms)
+            except (TypeError, ValueError):
+                pass  # `_send` finds it as well, and says what it is about
+            if taken is False:
+                at_ms = now_wall_ms() if timestamp_ms is None else timestamp_ms
+                batch, number = self._append((topic, key, value, headers or [], partition, at_ms))
+                return door.issue(batch, number, key, value, headers, at_ms)
+            if taken is not None:
+                return taken
+        return self._send(topic, value, key, headers, partition, timestamp_ms)

@@ -259,8 +259,7 @@ class ProducerCore(ClientCore):
     def _found_no_room(self, now_ms: int, *, is_news: bool) -> None:
         self.held_up = "memory"
         if is_news:  # what lingers is sent now; later attempts only wait for that
-            self._settle(now_ms)
-            self.stirred = True
+            self._go_on(now_ms)
 
     def _check_open(self) -> None:
         if self._closing_until is not None:
@@ -269,10 +268,12 @@ class ProducerCore(ClientCore):
             self._transaction.check_open()
 
     def _begun(self, lane: Lane) -> None:
-        """A batch was begun, and lingers from now on."""
-        self.stirred = True
+        """A batch was begun, and lingers from now on: longer than one that was begun before."""
         if self._transaction is not None:
             self._transaction.use(lane.tp)
+            self.stirred = True
+        elif self._accumulator.lingers_alone:
+            self.stirred = True
 
     def _go_on(self, now_ms: int) -> None:
         """There is something to send."""
@@ -367,8 +368,7 @@ class ProducerCore(ClientCore):
         if taken < end:
             self.held_up = "memory"
             accumulator.starved = True
-        self._settle(now_ms)
-        self.stirred = True
+        self._go_on(now_ms)
         return taken
 
     @property

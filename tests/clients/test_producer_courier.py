@@ -199,3 +199,59 @@ def test_a_callback_that_asks_for_the_end_of_all_fails_what_was_held(broker, mon
     with contextlib.suppress(KafkaError):  # whether any were held then is a matter of luck
         producer.close()
     producer.close()
+
+
+def test_the_courier_is_woken_for_the_first_that_lingers_and_nobody_lingers_longer(broker):
+    broker.create_topic("four", 4)
+    with Producer(
+        transport=broker.transport(), bootstrap_servers=broker.bootstrap, linger_ms=300
+    ) as producer:
+        for number in range(4):  # lanes are there, and the courier waits
+            producer.send("four", b"v", partition=number)
+        producer.flush(10)
+        woken, wake = [], producer._courier._pump.wakeup
+
+        def count():
+            woken.append(time.monotonic())
+            wake()
+
+        producer._courier._pump.wakeup = count
+        futures, begun = [], []
+        for number in range(4):
+            begun.append(time.monotonic())
+            futures += [producer.send("four", b"v", partition=number) for _ in range(100)]
+            time.sleep(0.04)
+        took = []
+        for future in futures[::100]:
+            while not future.is_done:
+                time.sleep(0.001)
+            took.append(time.monotonic())
+        assert len(woken) == 1
+        for begins, ends in zip(begun, took, strict=True):
+            assert ends - begins >= 0.29
+            assert ends - begins < 5  # a machine may be slow; without a deadline it is for ever
+
+
+def test_batches_that_become_full_meanwhile_go_together(broker):
+    broker.create_topic("together", 4)
+    with Producer(
+        transport=broker.transport(),
+        bootstrap_servers=broker.bootstrap,
+        linger_ms=0,
+        batch_size=1_000,
+    ) as producer:
+
+        def send_all():
+            for number in range(4):
+                producer.send("together", bytes(900), partition=number)
+
+        send_all()
+        producer.flush(10)
+        go_on = hold_courier(producer)
+        before = producer.metrics()["producer-metrics"]["request-total"]
+        for _ in range(6):
+            send_all()
+        go_on.set()
+        producer.flush(10)
+        found = producer.metrics()["producer-metrics"]
+    assert found["request-total"] - before == 6  # of one batch of each partition

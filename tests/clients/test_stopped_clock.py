@@ -46,6 +46,15 @@ def test_records_go_through_and_what_does_not_come_is_not_waited_for(stopped):
             assert consumer.poll(timeout_ms=100) == {}
 
 
+def test_records_are_of_the_time_at_which_it_was_stopped(stopped):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("t", b"v").get(10)
+            begun = producer.send("t", b"v"), producer.send("t", b"v", key=b"k")
+            assert {one.get(10).timestamp for one in begun} == {STOPPED_S * 1000}
+
+
 def test_confluents_own_waits_end(stopped):
     with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)

@@ -1,13 +1,23 @@
 """The quick way of a record into an open batch, and what it leaves to others."""
 
 import threading
+import time
 
 import pytest
 
 from kcore.locks import WorkLock
 from kcore.produce.accumulator import BATCH_OVERHEAD, RECORD_OVERHEAD, Accumulator
 from kcore.produce.config import ProduceConfig
-from kcore.produce.intake import Door, Draw, Intake, Route, Ticket, record_bytes
+from kcore.produce.intake import (
+    Door,
+    Draw,
+    Intake,
+    Receiver,
+    Route,
+    Sending,
+    Ticket,
+    record_bytes,
+)
 from kcore.produce.murmur import partition_of
 from kcore.records import RecordReader
 from kcore.structs import TopicPartition
@@ -30,7 +40,8 @@ class Setting:
             if open_batches:
                 taken = self.accumulator.append(lane, 100, 0, None, b"first", (), 0)
                 self.batches.append(taken[0])
-        self.door = Door(self.intake, WorkLock(threading.RLock(), ()), Ticket, "the courier")
+        self.courier = Receiver()
+        self.door = Door(self.intake, WorkLock(threading.RLock(), ()), Ticket, self.courier)
 
     def send(self, topic="t", key=None, value=b"v", headers=None, partition=None, timestamp_ms=5):
         return self.door.send(topic, key, value, headers, partition, timestamp_ms)
@@ -47,7 +58,7 @@ def test_a_record_joins_the_open_batch_and_gets_a_ticket():
     before = setting.accumulator.held_bytes
     ticket = setting.send(key=b"k", value=None, headers=[("h", b"1"), ("i", None)], partition=2)
     batch = setting.batches[2]
-    assert (ticket.batch, ticket.number, ticket.courier) == (batch, 1, "the courier")
+    assert (ticket.batch, ticket.number, ticket.courier) == (batch, 1, setting.courier)
     assert (ticket.timestamp_ms, ticket.calls) == (5, None)
     assert (ticket.key_size, ticket.value_size, ticket.header_size) == (1, -1, 3)
     assert batch.record_count == 2
@@ -161,8 +172,8 @@ def test_the_lock_is_held_and_given_back():
     seen = []
 
     class Lock:
-        def acquire(self):
-            seen.append("acquired")
+        def acquire(self, blocking, timeout):
+            seen.append((blocking, timeout))
 
         def release(self):
             seen.append(setting.batches[1].record_count)
@@ -172,7 +183,69 @@ def test_the_lock_is_held_and_given_back():
     setting.send(value=bytes(FULL))
     with pytest.raises(TypeError):
         setting.send(headers=[None])
-    assert seen == ["acquired", 2] * 3
+    assert seen == [(True, -1), 2] * 3
+
+
+def test_nothing_is_taken_once_nobody_hears_what_becomes_of_it():
+    setting = Setting()
+    setting.courier.stopped = True
+    assert setting.send() is None
+    assert setting.batches[1].record_count == 1
+
+
+def test_a_record_without_a_time_is_of_now():
+    before = time.time_ns() // 1_000_000
+    ticket = Setting().send(timestamp_ms=None)
+    assert before <= ticket.timestamp_ms <= time.time_ns() // 1_000_000
+
+
+class Desk(Sending):
+    """Keeps what does not simply go in."""
+
+    def __init__(self, door):
+        self._open_door = door
+        self.left = []
+
+    def _send(self, *record):
+        self.left.append(record)
+        return "later"
+
+    def _append(self, record):
+        self.left.append(record)
+        return "another batch", 3
+
+
+def test_send_leaves_what_the_door_does_not_take_as_it_is():
+    setting = Setting()
+    desk = Desk(setting.door)
+    assert desk.send("t", b"v").batch is setting.batches[1]
+    assert desk.send("t", b"v", partition=2, timestamp_ms=7).timestamp_ms == 7
+    assert desk.left == []
+    left = [
+        ("t", "text", b"k", None, None, None),
+        ("u", b"v", None, None, None, 5),
+        ("t", b"v", None, [None], 1, None),  # a TypeError in the door
+        ("t", b"v", None, [("h", 5)], 1, -1),
+    ]
+    for record in left:
+        assert desk.send(*record) == "later"
+    assert desk.left == left
+    # Whole as they are, and without an open batch that has room.
+    large = desk.send("t", bytes(FULL), key=b"k", headers=[("h", b"1")], timestamp_ms=8)
+    assert (large.batch, large.number, large.timestamp_ms, large.header_size) == (
+        "another batch",
+        3,
+        8,
+        2,
+    )
+    assert desk.left.pop() == ("t", b"k", bytes(FULL), [("h", b"1")], None, 8)
+    assert desk.send("t", None, partition=9, timestamp_ms=8).number == 3
+    assert desk.left.pop() == ("t", None, None, [], 9, 8)
+    shut = Desk(None)
+    assert shut.send(topic="t", key=b"k") == "later"
+    assert shut.left == [("t", None, b"k", None, None, None)]
+    with pytest.raises(TypeError):
+        desk.send()
 
 
 def test_a_kind_of_ticket_is_made():

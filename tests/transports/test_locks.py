@@ -6,12 +6,13 @@ import random
 import signal
 import sys
 import threading
+import time
 
 import gevent
 import pytest
 from alarms import alarm
 
-from kcore.locks import GreenletLock, Turnstile
+from kcore.locks import GreenletLock, ThreadLock, Turnstile
 from kcore.transports.background import make_lock
 
 
@@ -154,6 +155,88 @@ def test_another_thread_is_refused_and_waits_for_a_visitor():
     with gate:  # waits
         assert go.is_set()
     thread.join()
+
+
+def test_threads_exclude_each_other_and_wait():
+    lock = ThreadLock()
+    with lock:
+        with lock:  # it is re-entrant
+            assert in_a_thread(lambda: lock.acquire(False)) is False
+        began = time.monotonic()
+        assert in_a_thread(lambda: lock.acquire(True, 0.05)) is False
+        assert time.monotonic() - began >= 0.05
+        assert in_a_thread(lambda: lock.acquire(True, 0)) is False
+        assert "another thread" in str(in_a_thread(lambda: refused(lock)))
+    with pytest.raises(RuntimeError, match="another thread"):
+        lock.release()
+    assert in_a_thread(lambda: free(lock))
+
+
+def refused(lock):
+    """What releasing it raises."""
+    try:
+        lock.release()
+    except RuntimeError as error:
+        return error
+    return None
+
+
+def test_no_two_threads_are_inside_at_once():
+    lock = ThreadLock()
+    inside, seen = 0, 0
+
+    def work():
+        nonlocal inside, seen
+        for _ in range(3_000):
+            with lock:
+                inside += 1
+                assert inside == 1
+                if not seen % 97:
+                    time.sleep(0)  # lets the others try
+                seen += 1
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == 12_000
+
+
+def test_a_signal_is_handled_while_its_thread_waits():
+    lock = ThreadLock()
+    go, rung = threading.Event(), []
+
+    def hold():
+        with lock:
+            held.set()
+            go.wait(10)
+
+    def ring(*_):
+        rung.append(1)
+        if len(rung) == 3:
+            raise StruckError
+
+    held = threading.Event()
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with alarm(ring):
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        with pytest.raises(StruckError):
+            lock.acquire()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert len(rung) == 3  # those that raised nothing have not ended the wait
+    assert lock.acquire(False) is False
+    go.set()
+    thread.join()
+    assert lock.acquire(True, 10)
+
+
+def test_a_lock_that_is_held_can_be_forgotten():
+    for _ in range(100):
+        ThreadLock().acquire()
 
 
 def test_greenlets_exclude_each_other_and_wait():

@@ -11,7 +11,7 @@ Nothing is made of each before it is told, in the program's own calls.
 
 cimport cython
 from cpython.bytes cimport PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
@@ -360,7 +360,7 @@ cdef class Counter:
         int64_t size,
     ) except -1:
         """A message into the batch that is open for it; False: that takes more than this."""
-        self.lock.take()
+        self.lock.lock.take(True, -1)
         try:
             if self.lock.busy or self.lock.struck:
                 return False
@@ -373,7 +373,7 @@ cdef class Counter:
             self.taken_bytes += size
             return True
         finally:
-            self.lock.give()
+            self.lock.lock.give()
 
     cdef bint place(
         self, str topic, bytes key, bytes value, list headers, int partition, Sent one, callback
@@ -381,7 +381,7 @@ cdef class Counter:
         cdef PyObject* route
         cdef Filling filling
         if partition == DRAWN:
-            route = PyDict_GetItem(self.intake.routes, topic)
+            route = PyDict_GetItemWithError(self.intake.routes, topic)
             if route == NULL:
                 return False
             partition = self.choose(key, PyList_GET_SIZE((<Route> route).numbers))
@@ -415,7 +415,7 @@ cdef class Counter:
     cdef int wait(
         self, batch, Sent one, bytes key, bytes value, list headers, callback
     ) except -1:
-        cdef PyObject* found = PyDict_GetItem(self.open, batch)
+        cdef PyObject* found = PyDict_GetItemWithError(self.open, batch)
         cdef Parcel parcel
         if found != NULL:
             parcel = <Parcel> found
