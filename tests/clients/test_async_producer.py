@@ -13,6 +13,7 @@ from async_producers import read, topic_of
 from leftovers import COLLECTED
 
 from kcore import TopicPartition
+from kcore.clients import turns
 from kcore.clients.turns import RECORDS_PER_TURN
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import (
@@ -204,7 +205,11 @@ def test_options(broker):
 # Batches ------------------------------------------------------------------------------------------
 
 
-def test_what_is_sent_in_one_turn_of_the_loop_goes_together(broker, topic, each_loop):
+def test_what_is_sent_in_one_turn_of_the_loop_goes_together(
+    broker, topic, each_loop, monkeypatch
+):
+    monkeypatch.setattr(turns, "TURN_MS", 60_000)  # a busy machine makes more turns of them
+
     async def main():
         async with make(broker) as producer:
             await producer.send_and_wait(topic, b"first")
