@@ -22,6 +22,7 @@ from kcore.structs import Leader, TopicPartition
 from kcore.timers import NEVER
 
 T0 = TopicPartition("t", 0)
+OLD, NEW = b"o" * 16, b"n" * 16
 
 
 # Partitions without keys (KIP-480, KIP-794) -------------------------------------------------------
@@ -181,8 +182,8 @@ def queued(lane, count=1, **options):
     return [*lane.queue][-count:]
 
 
-def go(lane):
-    assert lane.sendable(7, 0)
+def go(lane, epoch=0):
+    assert lane.sendable(7, epoch)
     batch = lane.take(sequenced=True)
     batch.sent_as = batch.identity
     return batch
@@ -301,6 +302,60 @@ def test_under_another_epoch_numbers_begin_again():
     end(lane, other)  # which was under way as what it was before
     assert lane.acked_sequence == -1
     assert lane.unresolved
+
+
+def test_the_first_batch_of_an_epoch_goes_alone():
+    lane, (one, *_) = started(3)
+    go(lane)
+    end(lane, one)
+    lane.renumber(7, 1)
+    first = go(lane, 1)
+    assert not lane.sendable(7, 1)
+    end(lane, first)
+    assert lane.sendable(7, 1)
+
+
+def test_nothing_goes_to_a_topic_made_anew_before_what_is_under_way_is_answered():
+    """An answer of the one before says nothing of the new one, whose first batch goes alone."""
+    lane, _ = started(5)
+    assert lane.moves_to(OLD)
+    first = go(lane)
+    assert not lane.moves_to(NEW)
+    assert lane.topic_id == OLD
+    end(lane, first)
+    assert lane.moves_to(None)  # brokers that know no ids
+    assert lane.topic_id == OLD
+    assert lane.moves_to(NEW)
+    first = go(lane)
+    assert not lane.sendable(7, 0)
+    end(lane, first)
+    assert lane.sendable(7, 0)
+
+
+def test_a_gap_that_was_none_holds_nothing_up():
+    """A batch that was given up is acknowledged after all."""
+    lane, (one, _) = started(2)
+    go(lane)
+    lane.drop(one, certain=False)
+    assert not lane.sendable(7, 0)
+    end(lane, one)
+    assert lane.resolve()
+    assert lane.sendable(7, 0)
+
+
+def test_another_epoch_leaves_no_gap_behind():
+    lane, (one, *_) = started(2)
+    go(lane)
+    lane.drop(one, certain=False)
+    lane.renumber(7, 1)
+    assert lane.sendable(7, 1)
+
+
+def test_without_idempotence_batches_have_no_numbers():
+    lane, (one, _) = started(2)
+    assert lane.take(sequenced=False) is one
+    assert one.identity == (-1, -1, -1)
+    assert not lane.tracked
 
 
 def test_what_is_under_way_ends_under_the_epoch_it_began_in():
