@@ -219,3 +219,13 @@ def test_a_partition_that_is_through_is_taken_out() -> None:
     behind = {A: 2, B: 1}
     world.fetcher.take_until(500, world.now_ms, behind)
     assert behind == {B: 1}
+
+
+def test_who_reads_on_one_by_one_goes_on_at_the_end_that_was_read_up_to() -> None:
+    """Over a gap more was read than was handed over."""
+    world = stocked(batch(0, 4), batch(10, 8))
+    assert [world.take(1), world.take(1)] == [{A: [0]}, {A: [1]}]
+    behind = {A: 6}
+    taken = world.fetcher.take_until(9, world.now_ms, behind)
+    assert (offsets(taken[A]), world.at(A)) == ([2, 3], 6)
+    assert [world.take(1), world.take(1)] == [{A: [10]}, {A: [11]}]
