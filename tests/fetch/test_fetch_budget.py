@@ -229,6 +229,18 @@ def test_an_answer_that_took_no_time_is_asked_to_bring_as_much_as_any() -> None:
     assert pace.limit == MIB // 2
 
 
+def test_as_much_is_tried_as_would_take_half_of_the_time() -> None:
+    pace = Pace(30_000)
+    pace.timed_out(16 * MIB)
+    assert pace.limit == 4 * MIB
+    pace.arrived(4 * MIB, 10_000)
+    assert pace.limit == 6 * MIB
+    pace.arrived(3 * MIB - 1, 1)  # says little of how long as much as was asked for takes
+    assert pace.limit == 6 * MIB
+    pace.arrived(3 * MIB, 1)
+    assert pace.limit == 12 * MIB
+
+
 def test_what_was_never_asked_was_not_too_much() -> None:
     """A link that could not be set up in time says nothing of what it carries."""
     world = backlogged()

@@ -16,7 +16,7 @@ from kcore.errors import (
     UnsupportedVersionError,
 )
 from kcore.events import OffsetReset, RecordsFetched
-from kcore.structs import Leader, OffsetAndMetadata
+from kcore.structs import Leader, Node, OffsetAndMetadata
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FetchResponse
@@ -104,6 +104,21 @@ def test_f2_a_leader_that_moves_takes_the_partition_along() -> None:
     world.fetched(data(T0, batch(0)), node=1, session_id=SESSION, pad=False)
     # The answer lacks T1, which was asked: not what was asked for, so nothing of it is used.
     assert world.take() == {}
+
+
+def test_f2_nodes_that_are_no_more_are_forgotten() -> None:
+    """Brokers that come and go under ever new numbers."""
+    world = World(T0)
+    for number in range(10, 30):
+        world.cluster.nodes = {number: Node(number, "host", 9092)}
+        world.cluster.lead(T0, number)
+        world.tick()
+        for sent in world.pending(ApiKey.FETCH):
+            if sent.node != number:
+                world.fail(sent)
+    world.cluster.version += 1
+    world.tick()
+    assert len(world.fetcher._planner.nodes) <= 2
 
 
 def test_f2_an_unreachable_replica_hands_back_to_the_leader() -> None:
