@@ -535,3 +535,56 @@ def test_offsets_that_were_taken_are_not_sent_again():
     request = desk.commit_offsets()
     assert [one.partition_index for one in request.topics[0].partitions] == [1]
     assert desk.ended[operation] is None
+
+
+@pytest.mark.parametrize(
+    ("codes", "kind"),
+    [
+        ((E.PRODUCER_FENCED, E.COORDINATOR_LOAD_IN_PROGRESS), errors.ProducerFencedError),
+        ((E.GROUP_AUTHORIZATION_FAILED, E.NONE), errors.GroupAuthorizationFailedError),
+        ((E.ILLEGAL_GENERATION, E.COORDINATOR_LOAD_IN_PROGRESS), errors.CommitFailedError),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_offsets_that_are_answered_differently(codes, kind, turned):
+    """What no later try can cure counts."""
+    desk = begun(level=2)
+    offsets = {T0: OffsetAndMetadata(4, ""), T1: OffsetAndMetadata(5, "")}
+    desk.begin_verb(desk.transaction.send_offsets, GROUP, offsets)
+    desk.find("g")
+    desk.commit_offsets(*(reversed(codes) if turned else codes))
+    assert type(desk.transaction._error) is kind
+
+
+def test_nobody_is_asked_twice_nor_before_the_pause_is_over():
+    desk = Desk()
+    desk.begin_verb(desk.transaction.initialize)
+    desk.transaction.handle_tick(desk.now)
+    assert len(desk.links.asked) == 1
+    desk.transaction.handle_tick(desk.now + 60_000)  # not answered yet
+    assert desk.transaction.deadline() == NEVER
+    desk.find()
+    desk.init(E.COORDINATOR_LOAD_IN_PROGRESS)
+    desk.transaction.handle_tick(desk.now)
+    assert desk.links.asked == []
+    desk.transaction.handle_tick(desk.transaction.deadline())
+    assert len(desk.links.asked) == 1
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_the_first_producer_id_of_a_cluster_is_one(level):
+    desk = Desk(level=level)
+    operation = desk.begin_verb(desk.transaction.initialize)
+    desk.find()
+    desk.init(producer=(0, 0))
+    assert desk.ended == {operation: None}
+    desk.transaction.heard()
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (0, 0)
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    if level == 0:
+        desk.add()
+    assert desk.transaction.admits(T0)
+    desk.begin_verb(desk.transaction.commit)
+    desk.end(producer=(0, 1))
+    assert (desk.identity.producer_id, desk.identity.producer_epoch) == (0, level // 2)

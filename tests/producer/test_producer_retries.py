@@ -60,13 +60,15 @@ def test_what_is_behind_a_refused_batch_needs_no_other_epoch():
 
 def test_numbers_of_what_was_written_and_refused_are_used_by_nothing_else():
     """Where what follows had them, a leader would take it for what it has already."""
-    _, cluster, client = small_batches(retries=0)
+    _, cluster, client = small_batches(retries=1)
     send_all(client, values(1))
     client.flush()
+    tries = []
 
     def fault(*batch):
-        cluster.fault = lambda *_: None
-        cluster.log().append(batch[-1])
+        tries.append(cluster.log().append(batch[-1]))
+        if len(tries) == 2:
+            cluster.fault = lambda *_: None
         return int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     cluster.fault = fault
@@ -137,6 +139,15 @@ def test_topics_go_by_their_ids_where_all_of_a_request_have_one(ids, named):
     assert client.errors() == []
     assert (cluster.values("t"), cluster.values("u")) == ([b"x"], [b"x"])
     assert seen == named
+
+
+def test_the_first_producer_id_of_a_cluster_is_one():
+    world, cluster, client = small_batches(retries=3)
+    cluster.ids = -1001
+    send_all(client, values(3))
+    client.flush(within_ms=5_000)
+    assert {info.producer_id for info in cluster.log().batches} == {0}
+    assert cluster.log().values == values(3)
 
 
 def test_who_sent_a_record_is_told_where_it_is():
