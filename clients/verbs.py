@@ -371,7 +371,9 @@ class Verbs(Looking):
     # Looking ---------------------------------------------------------------------------------
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who this consumer is in its group now; unjoined without one."""
+        """Who this consumer is in its group now, or was, if that has gone on without it: offsets
+        that it sends to a transaction are refused then. Unjoined without a group.
+        """
         if self._settings.group_id is None:
             return ConsumerGroupMetadata()
         found: ConsumerGroupMetadata = self._engine.core.group_metadata()

@@ -70,7 +70,9 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """Who this consumer is in its group (KIP-447); unjoined: -1 and ""."""
+    """Who this consumer is in its group (KIP-447), or was, if that has gone on without it; never
+    joined: -1 and "".
+    """
 
     group_id: str | None = None
     generation_id: int = -1

@@ -324,15 +324,21 @@ class GroupMember:
         return self._coordinator.key is not None
 
     def metadata(self) -> ConsumerGroupMetadata:
-        """Who this consumer is to the group now."""
-        generation = self._membership.generation
+        """Who this consumer is to the group now. Who was put out is who it was until it is a member
+        again: it may still commit what it had in a transaction, and who names no generation would
+        be taken for somebody outside of the group, whose offsets are nobody's business (KIP-447).
+        """
+        membership = self._membership
+        generation, loss = membership.generation, membership.loss
+        if not generation.valid and loss is not None and membership.subscribed:
+            generation = loss.generation
         config = self._ctx.config
         return ConsumerGroupMetadata(
             config.group_id,
             generation.id,
             generation.member_id,
             config.group_instance_id,
-            self._membership.public_state,
+            membership.public_state,
         )
 
     # -- between the parts ---------------------------------------------------------------------

@@ -258,6 +258,32 @@ def test_a_member_of_an_old_generation_is_fenced(newest, protocol):
     assert everything(newest.bootstrap, "out") == [b"one", b"three"]
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_was_put_out_is_fenced_before_it_is_told(newest, protocol):
+    newest.produce("t", [(None, b"%d" % n) for n in range(10)])
+    newest.create_topic("out", 1)
+    options = {
+        "bootstrap_servers": newest.bootstrap,
+        "group_id": "g",
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "group_protocol": protocol,
+        "max_poll_interval_ms": 500,
+    }
+    with Consumer("t", **options) as consumer, make(newest) as producer:
+        batches = {}
+        until = time.monotonic() + 20
+        while not batches and time.monotonic() < until:
+            batches = consumer.poll(100)
+        while consumer.group_metadata().state != "<unjoined>" and time.monotonic() < until:
+            time.sleep(0.05)
+        with pytest.raises(errors.CommitFailedError), producer.transaction():
+            producer.send_offsets_to_transaction(
+                positions_behind(batches), consumer.group_metadata()
+            )
+    assert committed(newest.bootstrap, "g", "t", 2) == [None, None]
+
+
 # Fencing ------------------------------------------------------------------------------------------
 
 

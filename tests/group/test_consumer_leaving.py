@@ -162,6 +162,7 @@ def test_n6_no_poll_in_time() -> None:
     assert world.network.log[-1].body.member_epoch == -1
     assert world.new_events(GroupLeft, PartitionsLost)[0].reason.startswith("12000 ms passed")
     assert world.host.owned == tps("t1-0 t1-1")
+    assert world.member.metadata().generation_id == 1  # what it commits now is to be refused
     errors = []
     world.member.commit(
         {tp("t1-0"): OffsetAndMetadata(3)},

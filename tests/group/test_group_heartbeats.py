@@ -21,6 +21,7 @@ from kcore.events import (
 )
 from kcore.group.context import Timer
 from kcore.group.states import MemberState
+from kcore.structs import MemberState as PublicState
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
@@ -119,6 +120,29 @@ def test_c12_b6_poll_interval() -> None:
     assert world.count(ApiKey.JOIN_GROUP) == 2
     world.poll()
     assert world.member.stable
+
+
+def test_who_was_put_out_is_named_as_it_was_until_it_is_a_member_again() -> None:
+    """A transaction commits the offsets of nobody, whoever has the partitions by then."""
+    world = World()
+    world.become_stable()
+    world.auto = True
+    world.run(60_000)
+    assert world.member.metadata() == ("g", 1, MEMBER, None, PublicState.UNJOINED)
+    world.poll()
+    assert world.new_events(PartitionsLost)
+    assert world.member.metadata()[:3] == ("g", 1, MEMBER)
+    for _ in range(3):
+        world.poll()
+    assert world.member.stable
+    assert world.member.metadata().state == PublicState.STABLE
+    assert world.member.metadata().generation_id == 2
+    world.run(60_000)
+    world.subscribe()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    world.poll()
+    assert world.member.metadata()[:3] == ("g", -1, "")
 
 
 def test_b5_polls_keep_the_interval_open_while_the_coordinator_is_unknown() -> None:

@@ -221,6 +221,28 @@ def test_a_member_of_an_old_generation_is_fenced(cluster, names):
     assert everything(cluster.bootstrap, names.topic) == [b"one"]
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_was_put_out_is_fenced_before_it_is_told(cluster, names, protocol):
+    cluster.create_topic(names.topic, PARTITIONS)
+    options = {
+        "bootstrap_servers": cluster.bootstrap,
+        "group_id": names.group,
+        "group_protocol": protocol,
+        "max_poll_interval_ms": 500,
+    }
+    with Consumer(names.topic, **options) as consumer, make(cluster, names.topic) as producer:
+        until = time.monotonic() + DEADLINE_S
+        while not consumer.assignment():
+            assert time.monotonic() < until
+            consumer.poll(100)
+        while consumer.group_metadata().state != "<unjoined>":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        offsets = {TopicPartition(names.topic, 0): 0}
+        with pytest.raises(errors.CommitFailedError), producer.transaction(DEADLINE_S):
+            producer.send_offsets_to_transaction(offsets, consumer.group_metadata(), DEADLINE_S)
+
+
 def test_ours_fences_theirs(cluster, names):
     cluster.create_topic(names.topic, PARTITIONS)
     first = theirs(cluster, names.topic)

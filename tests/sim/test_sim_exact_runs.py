@@ -88,6 +88,12 @@ def test_what_kafka_does_not_promise_to_producers_raises_no_false_alarm(seed, fa
     well(run(replace(plan, faults=plan.faults | faults)))
 
 
+def test_who_was_put_out_commits_no_offsets_with_a_transaction():
+    """Its consumer names the generation that it was in, not none, which is anybody's."""
+    plan = exact(plan_of(random.Random, 1_200_407), random.Random)
+    well(run(replace(plan, faults=plan.faults | {Fault.ONE_WAY: 700})))
+
+
 class Named:
     name = "m1"
 
