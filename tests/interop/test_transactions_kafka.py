@@ -9,7 +9,7 @@ import time
 import confluent_kafka
 import confluent_kafka.admin
 import pytest
-from transactional import committed, everything, positions_behind
+from transactional import committed, everything, positions_behind, wait_for_markers
 
 from kcore import Consumer, Producer, TopicPartition, errors
 from kcore.cli.demo.java import TOOLS
@@ -60,6 +60,12 @@ def theirs(cluster, name):
     return producer
 
 
+def all_of(cluster, topic):
+    """The values that are committed, when no transaction is open any more."""
+    wait_for_markers(cluster.bootstrap, topic)
+    return everything(cluster.bootstrap, topic)
+
+
 def read_by_librdkafka(cluster, topic, level):
     consumer = confluent_kafka.Consumer(
         {
@@ -105,7 +111,7 @@ def test_what_is_committed_is_read_by_others(cluster, names, installation, codec
             everything_sent += values
         level = producer._core._transaction.explicit
         assert level == (producer._core._links.feature_level("transaction.version") < 2)
-    assert everything(cluster.bootstrap, names.topic) == sorted(wanted)
+    assert all_of(cluster, names.topic) == sorted(wanted)
     assert read_by_librdkafka(cluster, names.topic, "read_committed") == sorted(wanted)
     uncommitted = read_by_librdkafka(cluster, names.topic, "read_uncommitted")
     assert uncommitted == sorted(everything_sent)
@@ -157,7 +163,7 @@ def test_brokers_that_are_upgraded_meanwhile(installation):
             producer.begin_transaction()
             producer.send("upgraded", b"never", partition=0).get(DEADLINE_S)
             producer.abort_transaction(DEADLINE_S)
-        found = everything(cluster.bootstrap, "upgraded")
+        found = all_of(cluster, "upgraded")
         assert found == sorted([b"told", b"reconnects", b"first", b"second"])
 
 
@@ -194,7 +200,7 @@ def test_consume_transform_produce(cluster, names):
                 producer.commit_transaction(DEADLINE_S)
                 copied += sum(map(len, batches.values()))
     assert aborted == 2
-    assert everything(cluster.bootstrap, sink) == values
+    assert all_of(cluster, sink) == values
     ends = cluster.end_offsets(source)
     assert committed(cluster.bootstrap, names.group, source, PARTITIONS) == [ends[0], ends[1]]
 
@@ -218,7 +224,7 @@ def test_a_member_of_an_old_generation_is_fenced(cluster, names):
         with pytest.raises(errors.CommitFailedError):
             producer.send_offsets_to_transaction(offsets, old, DEADLINE_S)
         producer.abort_transaction(DEADLINE_S)
-    assert everything(cluster.bootstrap, names.topic) == [b"one"]
+    assert all_of(cluster, names.topic) == [b"one"]
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -254,7 +260,7 @@ def test_ours_fences_theirs(cluster, names):
             first.commit_transaction(DEADLINE_S)
         with second.transaction(DEADLINE_S):
             second.send(names.topic, b"kept", partition=0)
-    assert everything(cluster.bootstrap, names.topic) == [b"kept"]
+    assert all_of(cluster, names.topic) == [b"kept"]
 
 
 def test_theirs_fences_ours(cluster, names):
@@ -273,7 +279,7 @@ def test_theirs_fences_ours(cluster, names):
         second.begin_transaction()
         second.produce(names.topic, b"kept", partition=0)
         second.commit_transaction(DEADLINE_S)
-    assert everything(cluster.bootstrap, names.topic) == [b"kept"]
+    assert all_of(cluster, names.topic) == [b"kept"]
 
 
 def test_a_batch_that_expires_is_aborted_and_the_producer_goes_on(cluster, names):
@@ -296,7 +302,7 @@ def test_a_batch_that_expires_is_aborted_and_the_producer_goes_on(cluster, names
         producer.abort_transaction(DEADLINE_S)
         with producer.transaction(DEADLINE_S):
             producer.send(names.topic, b"three")
-    assert everything(cluster.bootstrap, names.topic) == [b"one", b"three"]
+    assert all_of(cluster, names.topic) == [b"one", b"three"]
 
 
 @pytest.mark.slow

@@ -39,6 +39,21 @@ def read(bootstrap, topic, *, level="read_committed", **options):
         return found
 
 
+def ends(bootstrap, topic, level):
+    """Where each partition ends, for who reads at that level."""
+    with Consumer(bootstrap_servers=bootstrap, isolation_level=level) as consumer:
+        numbers = consumer.partitions_for_topic(topic)
+        return consumer.end_offsets([TopicPartition(topic, number) for number in numbers])
+
+
+def wait_for_markers(bootstrap, topic, limit_s=30):
+    """A Kafka answers who commits or aborts before the markers are in every partition."""
+    until = time.monotonic() + limit_s
+    while ends(bootstrap, topic, "read_committed") != ends(bootstrap, topic, "read_uncommitted"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def everything(bootstrap, topic, **options):
     """The same of all partitions, sorted."""
     found = read(bootstrap, topic, **options)
