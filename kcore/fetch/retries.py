@@ -42,8 +42,3 @@ class Retries(Generic[K]):
             del self._at[key]
         self.due = min(self._at.values(), default=NEVER)
         return found
-
-    def clear(self) -> None:
-        """Forget them all."""
-        self._at.clear()
-        self.due = NEVER

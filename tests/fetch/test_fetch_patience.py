@@ -11,7 +11,9 @@ import pytest
 from fetch_world import World, asked, batch, data, failed, listed, tp, validated
 
 from kcore.errors import TopicAuthorizationFailedError
+from kcore.fetch.retries import Retries
 from kcore.structs import Leader, Node, TopicPartition
+from kcore.timers import NEVER
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FetchResponse
@@ -255,3 +257,23 @@ def test_an_error_that_two_nodes_bring_is_raised_once() -> None:
     assert world.take() == {}
     world.until_due()
     assert asked(world.only(node=2)) == {T0: 0}
+
+
+# -- times -----------------------------------------------------------------------------------------
+
+
+def test_each_is_looked_at_when_its_time_has_come_and_not_before() -> None:
+    retries: Retries[str] = Retries()
+    for key, at_ms in (("c", 300), ("a", 100), ("b", 200), ("d", 400)):
+        retries.set(key, at_ms)
+    assert (retries.due, retries.pop_due(99)) == (100, [])
+    assert (retries.pop_due(100), retries.due) == (["a"], 200)
+    retries.set("c", 600)
+    assert (retries.pop_due(350), retries.due) == (["b"], 400)
+    retries.cancel("d")
+    assert retries.pop_due(599) == []
+    retries.cancel("none")
+    assert (retries.due, retries.pop_due(600), retries.due) == (600, ["c"], NEVER)
+    retries.set("e", 700)
+    retries.cancel("e")
+    assert retries.due == NEVER

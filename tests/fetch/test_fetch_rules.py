@@ -358,6 +358,17 @@ def test_f6_a_leader_hint_is_followed_at_once() -> None:
     assert asked(world.only(node=7)) == {T0: 0}
 
 
+def test_f6_node_0_and_epoch_0_are_a_leader() -> None:
+    world = World(T0)
+    world.tick()
+    hint = FetchResponse.LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
+    world.fetched(
+        failed(T0, ErrorCode.NOT_LEADER_OR_FOLLOWER, current_leader=hint),
+        node_endpoints=[FetchResponse.NodeEndpoint(node_id=0, host="zero", port=9090)],
+    )
+    assert asked(world.only(node=0)) == {T0: 0}
+
+
 def test_f6_a_hint_that_is_not_newer_is_not_followed() -> None:
     world = World(T0)
     world.cluster.lead(T0, 1, 3)
