@@ -54,6 +54,9 @@ class QuotaVerbs:
             raise UsageError("no rate is given, such as producer_byte_rate=1000")
         changes: dict[str, float | None] = {}
         for key, value in rates.items():
+            if key not in Rates.__annotations__:
+                known = ", ".join(Rates.__annotations__)
+                raise UsageError(f"{key!r} is no rate: these are {known}")
             check(key, value, (int, float, NoneType), "a number a second")
             if isinstance(value, bool):
                 raise UsageError(f"{key}={value} is not a number a second")

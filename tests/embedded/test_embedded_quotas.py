@@ -76,7 +76,7 @@ def test_quotas_are_set_and_taken_away(kcore_broker):
         ({"producer_byte_rate": 0}, "must be greater than 0"),
         ({"producer_byte_rate": 10**400}, "producer_byte_rate is more than"),
         ({"producer_byte_rate": 1.5}, "cannot be a fractional value"),
-        ({"nope": 1}, "Invalid configuration key nope"),
+        ({"nope": 1}, "'nope' is no rate: these are producer_byte_rate, consumer_byte_rate, req"),
         ({"host": "10.0.0.1", "user": "a", "connection_creation_rate": 1}, "combination"),
         ({"host": "nowhere", "connection_creation_rate": 1}, "not a valid IP"),
     ],
