@@ -28,7 +28,7 @@ NO_TIMESTAMP: Final = -1
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _CRC: Final = struct.Struct(">I")
-_TIMESTAMP: Final = struct.Struct(">q")
+_TIMES: Final = struct.Struct(">h12xq")  # attributes and the largest timestamp
 _PREFIX_SIZE: Final = 12  # base offset and length
 _LENGTH_MIN: Final = 14  # of the smallest batch there ever was (Java: LegacyRecord)
 _LENGTH: Final = struct.Struct(">i")
@@ -36,7 +36,7 @@ _MAGIC_AT: Final = 16
 _CRC_AT: Final = 17
 _CHECKED_AT: Final = 21
 _ATTRIBUTES_AT: Final = 22  # the lower byte
-_MAX_TIMESTAMP_AT: Final = 35
+_TIMES_AT: Final = 21
 _MAGIC: Final = 2
 _TAKE: Final = 1_000
 _FAULTS_MAX: Final = 1_000  # records of one batch that are said to be wrong
@@ -222,9 +222,11 @@ def _at_fault(
 
 
 def placed(data: memoryview | bytes, batch: Batch) -> bytes:
-    """The bytes as they are kept: with base offset, epoch and largest timestamp of `batch`."""
+    """The bytes as they are kept: with base offset, epoch, attributes and largest timestamp of
+    `batch`.
+    """
     data = memoryview(data)
-    if _TIMESTAMP.unpack_from(data, _MAX_TIMESTAMP_AT)[0] != batch.max_timestamp:
+    if _TIMES.unpack_from(data, _TIMES_AT) != (batch.attributes, batch.max_timestamp):
         return _rewritten(data, batch)
     return b"".join(
         (

@@ -46,6 +46,15 @@ def test_records_get_the_time_of_the_broker(world, client, codec):
     assert look_up(client, MAX_TIMESTAMP, topic="a") == (0, now, 0)
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_the_time_of_the_broker_is_said_to_be_it_where_a_clients_is_the_same(world, client, codec):
+    world.topic("a", settings={"message.timestamp.type": "LogAppendTime"})
+    now = WALL_MS + world.now_ms
+    data = batch(b"x", b"y", time=now - 1, codec=codec)  # the last one's is now
+    assert put(client, data, "a") == (0, 0, now)
+    assert [(one.timestamp, one.timestamp_type) for one in records(client, "a")] == [(now, 1)] * 2
+
+
 def test_records_keep_their_own_time_by_default(client):
     assert put(client, batch(b"x", time=5)) == (0, 0, -1)
     assert [(one.timestamp, one.timestamp_type) for one in records(client, "t")] == [(5, 0)]
