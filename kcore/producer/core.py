@@ -259,7 +259,14 @@ class ProducerCore(ClientCore):
     def _found_no_room(self, now_ms: int, *, is_news: bool) -> None:
         self.held_up = "memory"
         if is_news:  # what lingers is sent now; later attempts only wait for that
-            self._go_on(now_ms)
+            self._make_room(now_ms)
+
+    def _make_room(self, now_ms: int) -> None:
+        """Have what lingers sent. Noted now: before a patient driver's turn a smaller record may
+        find room, and nobody would be starved any more.
+        """
+        self._accumulator.handle_tick(now_ms)
+        self._go_on(now_ms)
 
     def _check_open(self) -> None:
         if self._closing_until is not None:
@@ -368,7 +375,9 @@ class ProducerCore(ClientCore):
         if taken < end:
             self.held_up = "memory"
             accumulator.starved = True
-        self._go_on(now_ms)
+            self._make_room(now_ms)
+        else:
+            self._go_on(now_ms)
         return taken
 
     @property

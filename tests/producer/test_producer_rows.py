@@ -174,6 +174,29 @@ def test_headers_of_batches_are_part_of_the_memory(value_bytes):
     assert client.core.held_bytes <= 1_000
 
 
+def test_room_is_made_for_rows_though_a_record_has_found_some_before_the_drivers_turn():
+    world, _, client = produce_world(
+        topics={"t": 2}, buffer_memory=3_000, batch_size=2_500, linger_ms=10_000
+    )
+    client.send_soon(b"x")
+    client.flush()
+    client.core.patient = True
+    assert client.send(bytes(2_000), partition=0)
+    table = pa.table({"value": [bytes(1_500)], "partition": pa.array([1], pa.int32())})
+    (rows,) = read_rows(table)
+
+    def pour_one():
+        delivery = RowsDelivery()
+        return client.core.append_rows(rows, "t", 0, 1, delivery, world.now, wall_ms=5)
+
+    assert pour_one() == 0
+    assert client.send(b"small", partition=1)
+    client.core.handle_deadline(world.now)
+    client.drain()
+    world.run(1_000)
+    assert pour_one() == 1
+
+
 def test_rows_wait_for_a_broker_that_tells_of_every_partition():
     world, cluster, client = produce_world(nodes=1, topics={"t": 6}, linger_ms=0)
     cluster.unlisted = {1, 4}
