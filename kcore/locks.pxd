@@ -1,4 +1,6 @@
 cdef class Reentrant:
+    cdef bint forsaken
+
     cdef bint take(self, bint blocking, double timeout_s) except -1
     cdef int give(self) except -1
 

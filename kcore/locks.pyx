@@ -36,6 +36,8 @@ cdef double LOOK_S = 0.001
 cdef class Reentrant:
     """A re-entrant lock, as threading.RLock: whoever has it may take it again, and has to give it
     as often.
+
+    forsaken: another one is in its place, as this process was forked while others may have had it.
     """
 
     cdef bint take(self, bint blocking, double timeout_s) except -1:
@@ -86,14 +88,16 @@ cdef class ThreadLock(Reentrant):
             self.count += 1
             return True
         if not PyThread_acquire_lock(self.lock, NOWAIT_LOCK):
-            if not blocking or not self.wait(timeout_s):
-                return False
+            return blocking and self.wait(caller, timeout_s)
         self.owner = caller
         self.count = 1
         return True
 
-    cdef bint wait(self, double timeout_s) except -1:
-        """Until it is ours, so long at most (below 0: for ever). What a signal handler raises."""
+    cdef bint wait(self, unsigned long caller, double timeout_s) except -1:
+        """Take it when it is free, so long at most (below 0: for ever). What a signal handler
+        raises. ForkedError: it has forked, and nobody gives this one back in the child.
+        """
+        cdef ThreadLock kept = self  # the child may put another one in its place
         cdef double until = 0
         cdef long long left_us = -1
         cdef PyLockStatus status
@@ -103,12 +107,20 @@ cdef class ThreadLock(Reentrant):
             if timeout_s >= 0:
                 left_us = <long long> max(0.0, (until - monotonic()) * 1e6)
             with nogil:
-                status = PyThread_acquire_lock_timed(self.lock, left_us, 1)
+                status = PyThread_acquire_lock_timed(kept.lock, left_us, 1)
             if status == PY_LOCK_ACQUIRED:
+                kept.owner = caller
+                kept.count = 1
                 return True
             if status == PY_LOCK_FAILURE:
                 return False
             PyErr_CheckSignals()
+            if kept.forsaken:
+                from kcore.errors import ForkedError
+                raise ForkedError(
+                    "a signal handler has forked while this call waited for another thread, which "
+                    "the child does not have: make another client there"
+                )
 
     cdef int give(self) except -1:
         if self.owner != <unsigned long> PyThread_get_thread_ident():
@@ -187,7 +199,9 @@ cdef class Borrowed(Reentrant):
         return 0
 
 
-cdef Reentrant reentrant(lock):
+cdef Reentrant instead_of(Reentrant before, lock):
+    if before is not None:
+        before.forsaken = True
     return lock if isinstance(lock, Reentrant) else Borrowed(lock)
 
 
@@ -221,7 +235,7 @@ cdef class Turnstile:
 
     def hold(self, lock) -> None:
         """Begin anew, with nobody inside, with this lock."""
-        self.lock = reentrant(lock)
+        self.lock = instead_of(self.lock, lock)
         self.depth = self.lent_at = 0
 
     @property
@@ -373,7 +387,7 @@ cdef class WorkLock:
 
     def hold(self, lock) -> None:
         """Begin anew, with nothing under way, with this lock."""
-        self.lock = reentrant(lock)
+        self.lock = instead_of(self.lock, lock)
         self.busy = self.struck = False
 
     def __enter__(self):

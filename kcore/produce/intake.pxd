@@ -65,7 +65,9 @@ cdef class Door:
     cdef object kind
     cdef Receiver courier
 
-    cdef object admit(self, topic, key, value, headers, partition, timestamp_ms)
+    cdef object admit(
+        self, topic, key, value, headers, partition, timestamp_ms, bint raises
+    )
     cdef Ticket issue(
         self, batch, int64_t number, bytes key, bytes value, headers, int64_t timestamp_ms
     )

@@ -25,12 +25,23 @@ from kcore.produce.murmur cimport partition_of_bytes
 from kcore.records.builder cimport BatchBuilder
 
 import sys
+from collections.abc import Sequence  # noqa: F401 - who asks for the annotations of `send`
+from typing import Any  # noqa: F401
+
+cdef extern from *:
+    """
+    static inline void *kcore_target(PyObject *function) {
+        return (void *) PyCFunction_GET_FUNCTION(function);
+    }
+    """
+    void* target_of "kcore_target" (PyObject* function) noexcept
 
 cdef dict CLOCKS = vars(sys.modules["time"])
-# None: time stood still already when this was imported.
+# None: another time was told already when this was imported.
 cdef object SYSTEM_CLOCK = CLOCKS["time_ns"]
-if type(SYSTEM_CLOCK) is not type(len):
+if type(SYSTEM_CLOCK) is not type(len) or abs(SYSTEM_CLOCK() / 1e9 - time()) > 1:
     SYSTEM_CLOCK = None
+cdef void* SYSTEM_TARGET = NULL if SYSTEM_CLOCK is None else target_of(<PyObject*> SYSTEM_CLOCK)
 
 cdef enum:
     # What a record costs beside its key and value, at most, without headers (builder.pyx), and a
@@ -208,9 +219,10 @@ cdef class Receiver:
 
 cdef int64_t now_wall_ms() except -1:
     """Since 1970, by the system's clock; or by what a test has put in the place of Python's
-    (freezegun does), so that its records are of its time.
+    (freezegun does), or into it (time-machine does), so that its records are of its time.
     """
-    if PyDict_GetItemWithError(CLOCKS, "time_ns") == <PyObject*> SYSTEM_CLOCK:
+    cdef PyObject* clock = PyDict_GetItemWithError(CLOCKS, "time_ns")
+    if clock == <PyObject*> SYSTEM_CLOCK and target_of(clock) == SYSTEM_TARGET:
         return <int64_t> (time() * 1000)
     return CLOCKS["time_ns"]() // 1_000_000
 
@@ -238,12 +250,15 @@ cdef class Door:
 
         timestamp_ms: None: now. TypeError, ValueError: headers that cannot be.
         """
-        taken = self.admit(topic, key, value, headers, partition, timestamp_ms)
+        taken = self.admit(topic, key, value, headers, partition, timestamp_ms, True)
         return taken if taken is not False else None
 
-    cdef object admit(self, topic, key, value, headers, partition, timestamp_ms):
+    cdef object admit(
+        self, topic, key, value, headers, partition, timestamp_ms, bint raises
+    ):
         """As `send`; False: not as things stand, though it is as it goes into a batch, and its
-        topic known: nothing need be checked.
+        topic known: nothing need be checked. raises: else None is for headers that cannot be, too;
+        what is raised then is a signal handler's.
         """
         cdef Filling filling
         cdef WorkLock lock = self.lock
@@ -265,7 +280,12 @@ cdef class Door:
         try:
             if lock.busy or lock.struck or (self.courier is not None and self.courier.stopped):
                 return None
-            filling = self.intake.take(topic, key, value, headers, partition, at_ms)
+            try:
+                filling = self.intake.take(topic, key, value, headers, partition, at_ms)
+            except (TypeError, ValueError):
+                if raises:
+                    raise
+                return None
             if filling is None:
                 return False if topic in self.intake.routes else None
             return self.issue(
@@ -334,10 +354,8 @@ cdef class Sending:
         cdef int64_t at_ms
         taken = None
         if door is not None:
-            try:
-                taken = door.admit(topic, key, value, headers, partition, timestamp_ms)
-            except (TypeError, ValueError):
-                pass  # `_send` finds it as well, and says what it is about
+            # Of headers that cannot be `_send` says what it is about.
+            taken = door.admit(topic, key, value, headers, partition, timestamp_ms, False)
             if taken is False:
                 at_ms = now_wall_ms() if timestamp_ms is None else timestamp_ms
                 batch, number = self._append((topic, key, value, headers or [], partition, at_ms))

@@ -1,5 +1,6 @@
 """Tests of applications stop the clock (freezegun does): time that passes is still seen."""
 
+import ctypes
 import time
 
 import pytest
@@ -47,6 +48,43 @@ def test_records_go_through_and_what_does_not_come_is_not_waited_for(stopped):
 
 
 def test_records_are_of_the_time_at_which_it_was_stopped(stopped):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("t", b"v").get(10)
+            begun = producer.send("t", b"v"), producer.send("t", b"v", key=b"k")
+            assert {one.get(10).timestamp for one in begun} == {STOPPED_S * 1000}
+
+
+class MethodDef(ctypes.Structure):
+    """The beginning of CPython's PyMethodDef."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("target", ctypes.c_void_p))
+
+
+class BuiltIn(ctypes.Structure):
+    """The beginning of CPython's PyCFunctionObject."""
+
+    _fields_ = (
+        ("head", ctypes.c_byte * object.__basicsize__),
+        ("method", ctypes.POINTER(MethodDef)),
+    )
+
+
+@pytest.fixture
+def stopped_within():
+    """As time-machine does: the function is the same, and does something else."""
+    tell = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p)(
+        lambda _self, _none: STOPPED_S * 10**9
+    )
+    method = BuiltIn.from_address(id(time.time_ns)).method.contents
+    before, method.target = method.target, ctypes.cast(tell, ctypes.c_void_p).value
+    yield
+    method.target = before
+
+
+def test_records_are_of_the_time_that_was_put_into_the_clock(stopped_within):
+    assert time.time_ns() == STOPPED_S * 10**9
     with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)
         with Producer(bootstrap_servers=broker.bootstrap) as producer:

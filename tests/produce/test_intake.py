@@ -2,6 +2,7 @@
 
 import threading
 import time
+import typing
 
 import pytest
 
@@ -246,6 +247,26 @@ def test_send_leaves_what_the_door_does_not_take_as_it_is():
     assert shut.left == [("t", None, b"k", None, None, None)]
     with pytest.raises(TypeError):
         desk.send()
+
+
+@pytest.mark.parametrize("headers", [None, [("h", b"1")]])
+def test_what_a_signal_handler_raises_while_the_lock_is_waited_for_is_raised(headers):
+    class Lock:
+        def acquire(self, blocking, timeout):
+            raise ValueError("the time is over")
+
+        def release(self):
+            raise AssertionError("it was not taken")
+
+    setting = Setting()
+    desk = Desk(Door(setting.intake, WorkLock(Lock(), ()), Ticket, None))
+    with pytest.raises(ValueError, match="time is over"):
+        desk.send("t", b"v", headers=headers)
+    assert desk.left == []
+
+
+def test_annotations_of_send_can_be_evaluated():
+    assert {*typing.get_type_hints(Sending.send)} >= {"topic", "value", "headers", "return"}
 
 
 def test_a_kind_of_ticket_is_made():

@@ -1,7 +1,7 @@
-"""What is too large to be sent, and how that is said."""
+"""What is too large to be sent, and how that is said; what is too large for now."""
 
 import pytest
-from scripted_producer import produce_world, send_all
+from scripted_producer import produce_world, send_all, values
 
 from kcore.errors import RecordTooLargeError
 from kcore.wire.codes import ErrorCode
@@ -30,3 +30,19 @@ def test_what_a_broker_finds_too_large_is_said_with_its_size():
     large, small = client.errors()
     assert "refused: a batch of 5070 bytes is more than the topic's max.message.bytes" in str(large)
     assert "refused: a batch of 7" in str(small)
+
+
+def test_room_is_made_though_a_small_record_has_found_some_before_the_drivers_turn():
+    world, _, client = produce_world(
+        topics={"t": 2}, buffer_memory=3_000, batch_size=2_500, linger_ms=10_000
+    )
+    send_all(client, values(1))
+    client.flush()
+    client.core.patient = True
+    assert client.send(bytes(2_000), partition=0)
+    assert not client.send(bytes(1_500), partition=1)
+    assert client.send(b"small", partition=1)
+    client.core.handle_deadline(world.now)
+    client.drain()
+    world.run(1_000)
+    assert client.send(bytes(1_500), partition=1)

@@ -426,22 +426,6 @@ def test_memory_is_bounded_and_comes_back():
     assert client.errors() == []
 
 
-def test_room_is_made_though_a_small_record_has_found_some_before_the_drivers_turn():
-    world, _, client = produce_world(
-        topics={"t": 2}, buffer_memory=3_000, batch_size=2_500, linger_ms=10_000
-    )
-    send_all(client, values(1))
-    client.flush()
-    client.core.patient = True
-    assert client.send(bytes(2_000), partition=0)
-    assert not client.send(bytes(1_500), partition=1)
-    assert client.send(b"small", partition=1)
-    client.core.handle_deadline(world.now)
-    client.drain()
-    world.run(1_000)
-    assert client.send(bytes(1_500), partition=1)
-
-
 def test_a_topic_that_is_made_later_is_found():
     world, cluster, client = produce_world()
     assert not client.send(b"x", topic="new")

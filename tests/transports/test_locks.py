@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -232,6 +233,50 @@ def test_a_signal_is_handled_while_its_thread_waits():
     go.set()
     thread.join()
     assert lock.acquire(True, 10)
+
+
+def test_a_handler_that_forks_while_its_thread_waits_leaves_the_child_an_error():
+    # In a process of its own: the children of one with a broker's threads are no test's business.
+    code = """
+import os, signal, threading, time
+from kcore.errors import ForkedError
+from kcore.locks import ThreadLock, WorkLock
+
+lock, held, go, children = WorkLock(ThreadLock(), ()), threading.Event(), threading.Event(), []
+
+def hold():
+    with lock.held():
+        held.set()
+        go.wait(20)
+
+def fork(*_):
+    children.append(os.fork())
+    if not children[0]:
+        signal.alarm(10)
+        lock.hold(ThreadLock())  # as clients do
+        junk = [b"x" * size for size in range(300)]
+
+threading.Thread(target=hold, daemon=True).start()
+held.wait()
+signal.signal(signal.SIGUSR1, fork)
+
+def ring():
+    os.kill(os.getpid(), signal.SIGUSR1)
+    time.sleep(0.5)
+    go.set()
+
+threading.Timer(0.1, ring).start()
+try:
+    with lock:
+        assert children[0]
+except ForkedError:
+    assert not children[0]
+    with lock:
+        os._exit(7)
+_, status = os.waitpid(children[0], 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
 def test_a_lock_that_is_held_can_be_forgotten():
