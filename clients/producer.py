@@ -125,7 +125,7 @@ class Producer(SendingRecords, Transactions, Measured):
 
     # Records ---------------------------------------------------------------------------------
 
-    def _send(
+    def _send_with_care(
         self,
         topic: str,
         value: Any,

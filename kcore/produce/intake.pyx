@@ -321,8 +321,8 @@ cdef class Door:
 
 
 cdef class Sending:
-    """What `Producer.send` does with most records. A subclass has `_send` for the others, and
-    `_append` for those that find no batch that is open for them.
+    """What `Producer.send` does with most records. A subclass has `_append` for those that find no
+    batch that is open for them, and `_send_with_care` for all others.
 
     _open_door: where they go in; None: none goes in as it is given.
     """
@@ -354,7 +354,7 @@ cdef class Sending:
         cdef int64_t at_ms
         taken = None
         if door is not None:
-            # Of headers that cannot be `_send` says what it is about.
+            # What is wrong with headers that cannot be, `_send_with_care` says.
             taken = door.admit(topic, key, value, headers, partition, timestamp_ms, False)
             if taken is False:
                 at_ms = now_wall_ms() if timestamp_ms is None else timestamp_ms
@@ -362,4 +362,4 @@ cdef class Sending:
                 return door.issue(batch, number, key, value, headers, at_ms)
             if taken is not None:
                 return taken
-        return self._send(topic, value, key, headers, partition, timestamp_ms)
+        return self._send_with_care(topic, value, key, headers, partition, timestamp_ms)

@@ -207,7 +207,7 @@ class Desk(Sending):
         self._open_door = door
         self.left = []
 
-    def _send(self, *record):
+    def _send_with_care(self, *record):
         self.left.append(record)
         return "later"
 
