@@ -257,12 +257,13 @@ class Offsets:
         stray: bool,
     ) -> None:
         """The coordinator has taken it. stray: it came on a connection that its sender had given up
-        by then, and may have asked again on another one: Kafka knows no order between the two.
+        by then, and may have asked again on another one: Kafka knows no order between the two. Nor
+        is there one between commits of which one was meant for another life of the topic.
         """
         committed = self.of(group_id, tp, life)
         _once_less(committed.unnamed, offset)
         back = committed.sure is not None and offset < committed.sure
-        stray = stray or committed.sure in committed.strays
+        stray = stray or not committed.strays.keys().isdisjoint((committed.sure, offset))
         if back and not stray and generation == committed.generation:
             raise ViolationError(
                 Rule.COMMIT_FORWARD,

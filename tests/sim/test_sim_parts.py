@@ -345,6 +345,16 @@ def test_commits_are_behind_the_application_and_go_forward():
     assert offsets.of("g", T0).candidates() == {1}
 
 
+def test_a_commit_that_may_have_been_meant_for_another_life_may_come_between_others():
+    offsets = Offsets(Logs())
+    committed = offsets.of("g", T0)
+    offsets.confirmed("m1", "g", 1, T0, 9, stray=False)
+    committed.strays[4] += 1
+    broken(Rule.COMMIT_FORWARD, offsets.confirmed, "m1", "g", 1, T0, 5, stray=False)
+    offsets.confirmed("m1", "g", 1, T0, 4, stray=False)
+    offsets.confirmed("m1", "g", 1, T0, 3, stray=False)  # behind that one
+
+
 def test_what_was_deleted_may_be_passed_over():
     logs, hands = Logs(), Hands()
     offsets = Offsets(logs)
