@@ -10,3 +10,6 @@ cdef class WorkLock:
     cdef object own
     cdef readonly bint busy
     cdef public bint struck
+
+    cdef int take(self) except -1
+    cdef int give(self) except -1

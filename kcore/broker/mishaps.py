@@ -1,8 +1,8 @@
 """Mishaps on purpose, for tests of clients.
 
 The next requests of an API are answered with an error, late, or never, with the connection closed
-before they are served or after;
-or the way between some clients and some nodes is slow, or lets nothing pass, until it is mended.
+before they are served or after; or the way between some clients and some nodes is slow, or lets
+nothing pass, until it is mended.
 A mishap may be of requests that name a topic, a partition or a group: what is refused then is that
 part of the request (`parts.py`).
 """

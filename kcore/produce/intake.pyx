@@ -276,7 +276,7 @@ cdef class Door:
             at_ms = PyLong_AsLongLong(timestamp_ms)
         else:
             return None
-        lock.lock.take(True, -1)
+        lock.take()
         try:
             if lock.busy or lock.struck or (self.courier is not None and self.courier.stopped):
                 return None
@@ -292,7 +292,7 @@ cdef class Door:
                 filling, filling.builder.record_count - 1, key, value, headers, at_ms
             )
         finally:
-            lock.lock.give()
+            lock.give()
 
     def ticket(
         self,

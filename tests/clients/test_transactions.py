@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from transactional import (
@@ -225,11 +226,12 @@ def test_offsets_are_committed_with_the_transaction(broker):
     assert committed(broker.bootstrap, "other", "t", 2) == [None, 7]
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_member_of_an_old_generation_is_fenced(newest, protocol):
-    newest.produce("t", [(None, b"%d" % n) for n in range(10)])
+@contextmanager
+def reading(broker, protocol, **more):
+    """A consumer of ten records, and the first batches that it has got of them."""
+    broker.produce("t", [(None, b"%d" % n) for n in range(10)])
     options = {
-        "bootstrap_servers": newest.bootstrap,
+        "bootstrap_servers": broker.bootstrap,
         "group_id": "g",
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
@@ -237,13 +239,18 @@ def test_a_member_of_an_old_generation_is_fenced(newest, protocol):
     }
     if protocol == "classic":
         options["heartbeat_interval_ms"] = 100
+    with Consumer("t", **options | more) as consumer:
+        batches, until = {}, time.monotonic() + 20
+        while not batches:
+            assert time.monotonic() < until
+            batches = consumer.poll(100)
+        yield consumer, batches
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_of_an_old_generation_is_fenced(newest, protocol):
     newest.create_topic("out", 1)
-    with Consumer(**options) as consumer, make(newest) as producer:
-        consumer.subscribe(["t"])
-        batches = {}
-        until = time.monotonic() + 20
-        while not batches and time.monotonic() < until:
-            batches = consumer.poll(200)
+    with reading(newest, protocol) as (consumer, batches), make(newest) as producer:
         with producer.transaction():
             offsets = positions_behind(batches)
             producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
@@ -260,22 +267,13 @@ def test_a_member_of_an_old_generation_is_fenced(newest, protocol):
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_member_that_was_put_out_is_fenced_before_it_is_told(newest, protocol):
-    newest.produce("t", [(None, b"%d" % n) for n in range(10)])
-    newest.create_topic("out", 1)
-    options = {
-        "bootstrap_servers": newest.bootstrap,
-        "group_id": "g",
-        "auto_offset_reset": "earliest",
-        "enable_auto_commit": False,
-        "group_protocol": protocol,
-        "max_poll_interval_ms": 500,
-    }
-    with Consumer("t", **options) as consumer, make(newest) as producer:
-        batches = {}
+    with (
+        reading(newest, protocol, max_poll_interval_ms=500) as (consumer, batches),
+        make(newest) as producer,
+    ):
         until = time.monotonic() + 20
-        while not batches and time.monotonic() < until:
-            batches = consumer.poll(100)
-        while consumer.group_metadata().state != "<unjoined>" and time.monotonic() < until:
+        while consumer.group_metadata().state != "<unjoined>":
+            assert time.monotonic() < until
             time.sleep(0.05)
         with pytest.raises(errors.CommitFailedError), producer.transaction():
             producer.send_offsets_to_transaction(

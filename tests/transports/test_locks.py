@@ -279,11 +279,6 @@ assert os.waitstatus_to_exitcode(status) == 7, status
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
-def test_a_lock_that_is_held_can_be_forgotten():
-    for _ in range(100):
-        ThreadLock().acquire()
-
-
 def test_greenlets_exclude_each_other_and_wait():
     lock = make_lock("gevent")
     seen = []

@@ -360,7 +360,7 @@ cdef class Counter:
         int64_t size,
     ) except -1:
         """A message into the batch that is open for it; False: that takes more than this."""
-        self.lock.lock.take(True, -1)
+        self.lock.take()
         try:
             if self.lock.busy or self.lock.struck:
                 return False
@@ -373,7 +373,7 @@ cdef class Counter:
             self.taken_bytes += size
             return True
         finally:
-            self.lock.lock.give()
+            self.lock.give()
 
     cdef bint place(
         self, str topic, bytes key, bytes value, list headers, int partition, Sent one, callback
