@@ -19,7 +19,7 @@ from kcore.errors import KafkaConfigurationError, KafkaError
 
 if TYPE_CHECKING:
     from kcore import Producer
-    from kcore.clients.deliveries import RecordFuture
+    from kcore.clients.producer.deliveries import RecordFuture
 
 # A topic that is not there is said sooner than a program would want it.
 _MAX_BLOCK_MS: Final = 10_000

@@ -104,11 +104,14 @@ def open_sasl(settings: ClientConfig) -> SaslSource | None:
     from kcore.settings.security import needs_kerberos, needs_tokens  # noqa: PLC0415 - as above
 
     if needs_tokens(settings):
-        from kcore.clients.tokens import Tokens, tokens_of  # noqa: PLC0415 - loads urllib
+        from kcore.clients.credentials.tokens import (  # noqa: PLC0415 - loads urllib
+            Tokens,
+            tokens_of,
+        )
 
         return tokens_of(settings, Tokens)  # type: ignore[no-any-return]
     if needs_kerberos(settings):
-        from kcore.clients.kerberos import Kerberos  # noqa: PLC0415 - loads gssapi
+        from kcore.clients.credentials.kerberos import Kerberos  # noqa: PLC0415 - loads gssapi
 
         return Kerberos(settings)
     return None
@@ -119,7 +122,10 @@ def open_loop_sasl(settings: ClientConfig) -> Any:
     from kcore.settings.security import needs_tokens  # noqa: PLC0415 - as above
 
     if needs_tokens(settings):
-        from kcore.clients.tokens import LoopTokens, tokens_of  # noqa: PLC0415 - loads urllib
+        from kcore.clients.credentials.tokens import (  # noqa: PLC0415 - loads urllib
+            LoopTokens,
+            tokens_of,
+        )
 
         return tokens_of(settings, LoopTokens)
     return open_sasl(settings)

@@ -12,22 +12,24 @@ from kcore.hints import TYPE_CHECKING
 if TYPE_CHECKING:
     from kcore.admin.config import AdminConfig as AdminConfig
     from kcore.admin.core import AdminCore as AdminCore
-    from kcore.clients.admin import Admin as Admin
-    from kcore.clients.async_admin import AsyncAdmin as AsyncAdmin
-    from kcore.clients.async_consumer import AsyncConsumer as AsyncConsumer
-    from kcore.clients.async_producer import AsyncProducer as AsyncProducer
-    from kcore.clients.async_share_consumer import AsyncShareConsumer as AsyncShareConsumer
-    from kcore.clients.consumer import Consumer as Consumer
+    from kcore.clients.admin.admin import Admin as Admin
+    from kcore.clients.admin.async_admin import AsyncAdmin as AsyncAdmin
+    from kcore.clients.consumer.async_consumer import AsyncConsumer as AsyncConsumer
+    from kcore.clients.consumer.consumer import Consumer as Consumer
+    from kcore.clients.consumer.rebalance import (
+        ConsumerRebalanceListener as ConsumerRebalanceListener,
+    )
+    from kcore.clients.consumer.workers import Workers as Workers
     from kcore.clients.interceptors import ConsumerInterceptor as ConsumerInterceptor
     from kcore.clients.interceptors import ProducerInterceptor as ProducerInterceptor
     from kcore.clients.metrics_text import metrics_text as metrics_text
-    from kcore.clients.producer import Producer as Producer
-    from kcore.clients.rebalance import ConsumerRebalanceListener as ConsumerRebalanceListener
-    from kcore.clients.share_consumer import ShareConsumer as ShareConsumer
+    from kcore.clients.producer.async_producer import AsyncProducer as AsyncProducer
+    from kcore.clients.producer.producer import Producer as Producer
+    from kcore.clients.share.async_share_consumer import AsyncShareConsumer as AsyncShareConsumer
+    from kcore.clients.share.share_consumer import ShareConsumer as ShareConsumer
     from kcore.clients.stand_in import install_as_aiokafka as install_as_aiokafka
     from kcore.clients.stand_in import install_as_confluent_kafka as install_as_confluent_kafka
     from kcore.clients.stand_in import install_as_kafka_python as install_as_kafka_python
-    from kcore.clients.workers import Workers as Workers
     from kcore.consumer.config import ConsumerConfig as ConsumerConfig
     from kcore.consumer.core import ConsumerCore as ConsumerCore
     from kcore.producer.config import ProducerConfig as ProducerConfig
@@ -50,22 +52,22 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AcknowledgeType": "kcore.structs",
-    "Admin": "kcore.clients.admin",
+    "Admin": "kcore.clients.admin.admin",
     "AdminConfig": "kcore.admin.config",
     "AdminCore": "kcore.admin.core",
     "ArrowBatch": "kcore.records.arrow",
-    "AsyncAdmin": "kcore.clients.async_admin",
-    "AsyncConsumer": "kcore.clients.async_consumer",
-    "AsyncProducer": "kcore.clients.async_producer",
-    "AsyncShareConsumer": "kcore.clients.async_share_consumer",
-    "Consumer": "kcore.clients.consumer",
+    "AsyncAdmin": "kcore.clients.admin.async_admin",
+    "AsyncConsumer": "kcore.clients.consumer.async_consumer",
+    "AsyncProducer": "kcore.clients.producer.async_producer",
+    "AsyncShareConsumer": "kcore.clients.share.async_share_consumer",
+    "Consumer": "kcore.clients.consumer.consumer",
     "ConsumerConfig": "kcore.consumer.config",
     "ConsumerCore": "kcore.consumer.core",
     "ConsumerGroupMetadata": "kcore.structs",
     "ConsumerInterceptor": "kcore.clients.interceptors",
-    "ConsumerRebalanceListener": "kcore.clients.rebalance",
+    "ConsumerRebalanceListener": "kcore.clients.consumer.rebalance",
     "ConsumerRecord": "kcore.records",
-    "Producer": "kcore.clients.producer",
+    "Producer": "kcore.clients.producer.producer",
     "ProducerConfig": "kcore.producer.config",
     "ProducerCore": "kcore.producer.core",
     "ProducerInterceptor": "kcore.clients.interceptors",
@@ -74,12 +76,12 @@ _HOMES = {
     "OffsetAndMetadata": "kcore.structs",
     "OffsetAndTimestamp": "kcore.structs",
     "PartitionBatch": "kcore.records.batch",
-    "ShareConsumer": "kcore.clients.share_consumer",
+    "ShareConsumer": "kcore.clients.share.share_consumer",
     "ShareConsumerConfig": "kcore.share.config",
     "ShareConsumerCore": "kcore.share.core",
     "SubscriptionPattern": "kcore.structs",
     "TopicPartition": "kcore.structs",
-    "Workers": "kcore.clients.workers",
+    "Workers": "kcore.clients.consumer.workers",
     "install_as_aiokafka": "kcore.clients.stand_in",
     "install_as_confluent_kafka": "kcore.clients.stand_in",
     "metrics_text": "kcore.clients.metrics_text",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
-from kcore.clients.async_admin import AsyncAdmin
-from kcore.clients.async_consumer import AsyncConsumer
-from kcore.clients.async_producer import AsyncProducer
+from kcore.clients.admin.async_admin import AsyncAdmin
+from kcore.clients.consumer.async_consumer import AsyncConsumer
+from kcore.clients.producer.async_producer import AsyncProducer
 from kcore.clients.stand_in.shared import DefaultPartitioner, own_error
 from kcore.errors import ConsumerStoppedError, DeserializationError
 from kcore.records import ConsumerRecord as Record

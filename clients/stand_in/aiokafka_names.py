@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kcore import admin
-from kcore.clients.async_deliveries import RecordMetadata
-from kcore.clients.producer_batches import ProducerBatch
-from kcore.clients.rebalance import ConsumerRebalanceListener
+from kcore.clients.consumer.rebalance import ConsumerRebalanceListener
+from kcore.clients.producer.async_deliveries import RecordMetadata
+from kcore.clients.producer.batches import ProducerBatch
 from kcore.clients.stand_in import aiokafka_classes as own
 from kcore.clients.stand_in import shared
 from kcore.clients.stand_in.modules import Table

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from kcore.admin.config import AdminConfig
-from kcore.clients.admin import Admin
-from kcore.clients.consumer import Consumer
-from kcore.clients.producer import Producer
+from kcore.clients.admin.admin import Admin
+from kcore.clients.consumer.consumer import Consumer
+from kcore.clients.producer.producer import Producer
 from kcore.clients.stand_in import shared
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import DeserializationError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kcore import admin
-from kcore.clients.deliveries import RecordFuture, RecordMetadata
-from kcore.clients.rebalance import ConsumerRebalanceListener
+from kcore.clients.consumer.rebalance import ConsumerRebalanceListener
+from kcore.clients.producer.deliveries import RecordFuture, RecordMetadata
 from kcore.clients.stand_in import kafka_python_classes as own
 from kcore.clients.stand_in import shared
 from kcore.clients.stand_in.modules import Table

@@ -20,7 +20,7 @@ from kcore.admin.directories import describe_replica_log_dirs
 from kcore.admin.features import describe_features
 from kcore.admin.quorum import describe_metadata_quorum
 from kcore.admin.versions import api_versions
-from kcore.clients import admin_quorum_requests as requests
+from kcore.clients.admin import quorum_requests as requests
 from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode

@@ -14,7 +14,7 @@ from kcore.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
-from kcore.clients import admin_security_requests as requests
+from kcore.clients.admin import security_requests as requests
 
 ALLOWED = ACL("User:a", "*", "read", "allow", ResourcePattern("topic", "t"))
 Gone, Password = UserScramCredentialDeletion, UserScramCredentialUpsertion

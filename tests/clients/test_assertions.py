@@ -15,7 +15,7 @@ from joserfc.jwk import ECKey, RSAKey
 from token_endpoint import TokenEndpoint
 
 from kcore import ConsumerConfig
-from kcore.clients.tokens import provider_of
+from kcore.clients.credentials.tokens import provider_of
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
 SECRET = "very-secret"

@@ -12,7 +12,7 @@ from scripted_consumer import T0, T1, assigned, make
 import kcore
 from kcore import errors
 from kcore.clients import arguments
-from kcore.clients.consumer import Consumer
+from kcore.clients.consumer.consumer import Consumer
 from kcore.structs import MemberState, OffsetAndMetadata, OffsetAndTimestamp
 
 # NEEDS.txt, [Consumer: methods]: name -> keywords that users pass.

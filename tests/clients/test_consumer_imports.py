@@ -62,7 +62,7 @@ def test_its_class_alone_loads_no_core():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     loaded = done.stdout.split()
-    assert "kcore.clients.async_consumer" in loaded
+    assert "kcore.clients.consumer.async_consumer" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kcore.")}
     assert not rooms & {"wire", "records", "connection", "cluster", "group", "fetch", "consumer"}
 

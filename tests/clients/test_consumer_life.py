@@ -10,7 +10,7 @@ import pytest
 from scripted_consumer import T0, assigned, make, records
 
 from kcore import errors
-from kcore.clients import keeper
+from kcore.clients.consumer import keeper
 from kcore.clients.futures import OperationFuture
 from kcore.events import Closed, ErrorRaised, OffsetsCommitted
 from kcore.structs import OffsetAndMetadata

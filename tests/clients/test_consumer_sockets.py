@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kcore import errors
-from kcore.clients.consumer import Consumer
+from kcore.clients.consumer.consumer import Consumer
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What is in hand: lanes, windows, prefixes (clients/hands.py), without a broker or a thread."""
+"""What is in hand: lanes, windows, prefixes (clients/consumer/hands.py); no broker, no thread."""
 
 import random
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kcore import OffsetAndMetadata, TopicPartition
-from kcore.clients.hands import WINDOW_FACTOR, Hands
+from kcore.clients.consumer.hands import WINDOW_FACTOR, Hands
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

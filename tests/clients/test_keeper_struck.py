@@ -10,7 +10,7 @@ from leftovers import STRUCK
 from strikes import Strike
 
 from kcore import Consumer, errors
-from kcore.clients import keeper
+from kcore.clients.consumer import keeper
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = STRUCK

@@ -10,8 +10,8 @@ from kdc import REALM, Kdc, missing
 
 from kcore import Admin, AsyncProducer, Consumer, ConsumerConfig
 from kcore.actions import CallGssapi, GssapiCall
-from kcore.clients import kerberos
-from kcore.clients.kerberos import Kerberos
+from kcore.clients.credentials import kerberos
+from kcore.clients.credentials.kerberos import Kerberos
 from kcore.connection.gssapi import Gssapi
 from kcore.connection.sasl import Outside
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError

@@ -19,11 +19,11 @@ from token_endpoint import TokenEndpoint
 
 from kcore import AsyncConsumer, AsyncProducer, Consumer, ConsumerConfig
 from kcore.actions import FetchToken
-from kcore.clients import oidc
-from kcore.clients import tokens as clients_tokens
-from kcore.clients.grants import by_secret
-from kcore.clients.oidc import Endpoint
-from kcore.clients.tokens import AsideTokens, LoopTokens, Tokens, provider_of, tokens_of
+from kcore.clients.credentials import oidc
+from kcore.clients.credentials import tokens as clients_tokens
+from kcore.clients.credentials.grants import by_secret
+from kcore.clients.credentials.oidc import Endpoint
+from kcore.clients.credentials.tokens import AsideTokens, LoopTokens, Tokens, provider_of, tokens_of
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kcore.transports import NAMES

@@ -447,7 +447,7 @@ def another_clients_names(code, _broker):
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "<class 'kcore.clients.async_consumer.AsyncConsumer'>\n"
+    assert done.stdout == "<class 'kcore.clients.consumer.async_consumer.AsyncConsumer'>\n"
 
 
 def confluents_names(code, _broker):

@@ -17,7 +17,7 @@ from kerberos_kafka import BRIEF, BRIEF_S, HOST, OTHER, USER, KerberosKafka
 
 import kcore
 from kcore import TopicPartition
-from kcore.clients.kerberos import Kerberos
+from kcore.clients.credentials.kerberos import Kerberos
 from kcore.errors import (
     AuthorizationError,
     NoBrokersAvailable,

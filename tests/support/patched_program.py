@@ -12,8 +12,8 @@ PATCHES, WHEN, BOOTSTRAP, CAFILE = sys.argv[1:]
 EACH = 300
 
 if WHEN == "late":
-    import kcore.clients.producer
-    import kcore.clients.workers
+    import kcore.clients.consumer.workers
+    import kcore.clients.producer.producer
     import kcore.transports.blocking
     import kcore.transports.selector
 if PATCHES == "gevent":

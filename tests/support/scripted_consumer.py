@@ -3,7 +3,7 @@
 from collections import deque
 from types import SimpleNamespace
 
-from kcore.clients.consumer import Consumer
+from kcore.clients.consumer.consumer import Consumer
 from kcore.clients.engine import Engine
 from kcore.clients.guard import Guard
 from kcore.clients.reporting import Reporter

@@ -12,8 +12,8 @@ from scripted import APIS, Client, ScriptedCluster, World
 
 from kcore.clients.guard import Guard
 from kcore.clients.reporting import Reporter
-from kcore.clients.share_consumer import ShareConsumer
-from kcore.clients.share_engine import ShareEngine
+from kcore.clients.share.engine import ShareEngine
+from kcore.clients.share.share_consumer import ShareConsumer
 from kcore.events import ErrorRaised
 from kcore.records import encode_batch
 from kcore.share.config import ShareConsumerConfig

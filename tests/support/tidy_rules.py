@@ -48,6 +48,16 @@ BROKER_SIDE = {"coordinator", "broker"}
 RANK = {room: rank for rank, band in enumerate(BANDS) for room in band}
 # Of the package, but not in kcore/.
 BESIDE = ("transports", "clients", "embedded", "pipeline", "cli")
+# Rooms of clients/, and which of the others each may import; "" is what all have in common.
+CLIENT_ROOMS: dict[str, set[str]] = {
+    "": {"credentials"},
+    "credentials": {""},
+    "consumer": {""},
+    "producer": {""},
+    "share": {"", "consumer"},
+    "admin": {""},
+    "stand_in": {"", "consumer", "producer", "share", "admin"},
+}
 # Folders of modules of one kind: the map has the folder.
 TOLD_AS_ONE = {"apis", "messages", "demo", "sim_page"}
 
@@ -200,6 +210,29 @@ def wrong_layers(root: Path) -> list[str]:
             across = {own, other} & CLIENT_SIDE and {own, other} & BROKER_SIDE
             if across or RANK.get(other, len(BANDS)) >= RANK[own]:
                 wrong.append(f"{place(root, path)}: {own} imports {module}")
+    return wrong
+
+
+def client_room_of(module: str) -> str:
+    """The room of a module of clients/: `consumer` of `kcore.clients.consumer.verbs`."""
+    room = [*module.split("."), ""][2]
+    return room if room in CLIENT_ROOMS else ""
+
+
+def wrong_client_rooms(root: Path) -> list[str]:
+    """Imports between the rooms of clients/ that `CLIENT_ROOMS` does not have."""
+    wrong = []
+    for path in package_files(root):
+        module = module_of(root, path)
+        if room_of(module) != "clients":
+            continue
+        own = client_room_of(module)
+        fine = {own, *CLIENT_ROOMS[own]}
+        wrong += [
+            f"{place(root, path)}: clients/{own} imports {other}"
+            for other in sorted(imports(root, path))
+            if room_of(other) == "clients" and client_room_of(other) not in fine
+        ]
     return wrong
 
 
@@ -361,6 +394,7 @@ def colliding_tests(root: Path) -> list[str]:
 
 RULES = [
     wrong_layers,
+    wrong_client_rooms,
     io_in_core,
     undeclared,
     long_lines,

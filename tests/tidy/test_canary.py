@@ -16,11 +16,17 @@ BAD = [
     ("kcore/fetch/around.py", "wrong_layers", "from ..cluster import view\n"),
     ("kcore/records/facade.py", "wrong_layers", "from kcore import Consumer\n"),
     ("kcore/limits.py", "wrong_layers", "import kcore.wire.codec\n"),
-    ("kcore/wire/lazy.py", "wrong_layers", 'home = "kcore.clients.consumer"\n'),
+    ("kcore/wire/lazy.py", "wrong_layers", 'home = "kcore.clients.consumer.consumer"\n'),
     ("kcore/wire/deep.pyx", "wrong_layers", "from kcore.records.batch cimport Batch\n"),
     ("kcore/wire/near.pyx", "wrong_layers", "cimport kcore.fetch.shelf as shelf\n"),
     ("kcore/consumer/broker.py", "wrong_layers", "from kcore.coordinator.group import Group\n"),
     ("kcore/coordinator/client.py", "wrong_layers", "import kcore.connection.link\n"),
+    (
+        "clients/producer/across.py",
+        "wrong_client_rooms",
+        "from kcore.clients.consumer import verbs\n",
+    ),
+    ("clients/up.py", "wrong_client_rooms", "from kcore.clients.admin.engine import AdminEngine\n"),
     ("kcore/wire/unsaid.py", "unnamed_modules", "x = 1\n"),
     ("kcore/surplus/room.py", "wrong_layers", "x = 1\n"),
     ("kcore/group/clock.py", "io_in_core", "import time\n"),
@@ -45,7 +51,7 @@ BAD = [
 def bad_tree(tmp_path_factory):
     root = tmp_path_factory.mktemp("bad")
     texts = {
-        "kcore/__init__.py": '_HOMES = {"Consumer": "kcore.clients.consumer"}\n',
+        "kcore/__init__.py": '_HOMES = {"Consumer": "kcore.clients.consumer.consumer"}\n',
         "tests/a/test_same.py": "x = 1\n",
         "pyproject.toml": PYPROJECT,
         "ARCHITECTURE.md": "`kcore/wire/`: `up.py`, `vanished.py`\n",

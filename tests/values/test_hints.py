@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kcore import hints
-from kcore.clients.consumer import Consumer
+from kcore.clients.consumer.consumer import Consumer
 
 
 @pytest.mark.parametrize("name", sorted(hints.__all__))

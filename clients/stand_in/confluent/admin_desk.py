@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from kcore.admin.core import CLOSED, Procedure
-from kcore.clients.async_admin import AsyncAdmin
+from kcore.clients.admin.async_admin import AsyncAdmin
 from kcore.clients.reporting import Reporter
 from kcore.connection.measures import LinkMeasures
 from kcore.errors import ForkedError, IllegalStateError

@@ -15,7 +15,7 @@ from kcore import admin
 from kcore.admin import acls, commits, configs, groups, offsets, partitions, scram, security, topics
 from kcore.admin.asking import Ask, Reply
 from kcore.admin.core import Procedure
-from kcore.clients import admin_security_requests
+from kcore.clients.admin import security_requests as admin_security_requests
 from kcore.clients.stand_in.confluent.admin_results import (
     DeletedRecords,
     ListOffsetsResultInfo,

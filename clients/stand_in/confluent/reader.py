@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kcore.clients.consumer import Consumer
+from kcore.clients.consumer.consumer import Consumer
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import raised
 from kcore.clients.stand_in.confluent.happenings import Happenings

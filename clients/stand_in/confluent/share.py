@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from kcore import errors as ours
-from kcore.clients.share_consumer import ShareConsumer as OurShareConsumer
+from kcore.clients.share.share_consumer import ShareConsumer as OurShareConsumer
 from kcore.clients.stand_in.confluent.errors import (
     IllegalStateException,
     KafkaException,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from kcore.clients.producer import Producer
+from kcore.clients.producer.producer import Producer
 from kcore.clients.stand_in.confluent.errors import named, raised
 from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.options import Options
