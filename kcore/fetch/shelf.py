@@ -210,6 +210,7 @@ class Shelf:
             partition.next_offset = entries[-1].end_offset
         else:
             partition.next_offset = partition.offset
+            partition.stuck = False  # nobody has the error any more: what comes next is looked at
             self.ring.pop(partition, None)
             self._parked.pop(partition, None)
 

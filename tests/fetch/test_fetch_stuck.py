@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from fetch_world import World, asked, batch, data, failed, tp
+from fetch_world import World, asked, batch, data, failed, tp, validated
 
 from kcore.errors import CorruptRecordError
 from kcore.fetch.config import STALE_ANSWERS_MAX
+from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
 T0, T1 = tp(0), tp(1)
+EPOCHS = ApiKey.OFFSET_FOR_LEADER_EPOCH
 
 
 def stale(world: World, answers: int) -> None:
@@ -118,3 +120,40 @@ def test_what_a_cut_off_header_says_is_not_believed(at: int, field: bytes) -> No
     world.tick()
     world.fetched(data(T0, bytes(whole[:70])))
     assert world.take_error(CorruptRecordError).last_offset == 5
+
+
+def spoiled(world: World) -> None:
+    """The application is at 2, where nothing can be read."""
+    whole = bytearray(batch(2, 2, epoch=1))
+    whole[-1] ^= 1
+    world.fetched(data(T0, batch(0, 2, epoch=1), bytes(whole)), session_id=7)
+    assert world.take() == {T0: [0, 1]}
+    world.take_error(CorruptRecordError)
+    assert world.fetcher.health(T0) == "stuck at offset 2: an error waits to be raised"
+
+
+def test_what_another_leader_has_of_it_is_fetched() -> None:
+    """One replica's disk is bad: that it leads no more is the cure."""
+    world = World(T0)
+    world.cluster.lead(T0, 1, 1)
+    world.tick()
+    spoiled(world)
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    world.answer(world.only(EPOCHS), validated((T0, 1, 100)))
+    assert asked(world.only(node=2)) == {T0: 2}
+    world.fetched(data(T0, batch(2, 2, epoch=1)), node=2)
+    assert world.take() == {T0: [2, 3]}
+
+
+def test_what_gave_way_while_it_was_paused_is_fetched_again() -> None:
+    """Nobody would hear of it any more."""
+    world = World(T0, T1, max_buffered_bytes=1_000, max_partition_fetch_bytes=1_000)
+    world.tick()
+    spoiled(world)
+    world.positions.pause([T0])
+    world.tick()
+    assert not world.fetcher.buffered_bytes
+    world.positions.resume([T0])
+    world.fetched(session_id=7, after_ms=500)
+    assert asked(world.only())[T0] == 2
