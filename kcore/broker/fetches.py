@@ -72,7 +72,7 @@ class Fetches:
 
     def expire(self, now_ms: int) -> None:
         """Answer those whose time is over with what there is."""
-        while self._heap and (not self._heap[0][2].open or self._heap[0][0] <= now_ms):
+        while self._heap and self._heap[0][0] <= now_ms:
             waiting = heappop(self._heap)[2]
             if waiting.open:
                 self._finish(waiting)

@@ -48,7 +48,7 @@ class SessionLimits:
 class Wanted:
     """One partition that a client reads, and what it was told of it last.
 
-    name: of the topic; None as long as its id is not known.
+    name: of the topic; None if nothing has its id.
     """
 
     __slots__ = (
@@ -111,11 +111,6 @@ class Opened:
     epoch: int = FINAL_EPOCH
     create: bool = False  # whether a session is to be made
 
-    @property
-    def overtaken(self) -> bool:
-        """Whether the session was used by somebody else while this request waited."""
-        return self.session is not None and self.session.epoch != self.epoch
-
 
 class Sessions:
     """The sessions of one node."""
@@ -148,10 +143,7 @@ class Sessions:
         by_id = version >= TOPIC_IDS_VERSION
         if request.session_epoch in {INITIAL_EPOCH, FINAL_EPOCH}:
             self._remove(self._sessions.get(request.session_id))
-            parts = {
-                key: Wanted(name_of(key[0]) if isinstance(key[0], bytes) else key[0], topic_id, one)
-                for key, topic_id, one in _asked(request, by_id=by_id)
-            }
+            parts = _wanted(request, name_of, by_id=by_id)
             return Opened(parts, create=request.session_epoch == INITIAL_EPOCH)
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -163,7 +155,7 @@ class Sessions:
         self._change(session, request, name_of)
         if not session.parts:
             self._remove(session)
-            return Opened({})
+            return Opened(_wanted(request, name_of, by_id=by_id))  # also if it is forgotten at once
         self._touch(session, now_ms)
         return Opened(session.parts, session, session.epoch)
 
@@ -180,7 +172,7 @@ class Sessions:
         for forgotten in request.forgotten_topics_data:
             for number in forgotten.partitions:
                 found.pop((forgotten.topic_id if by_id else forgotten.topic, number), None)
-        return list(found)
+        return list(found or asked)
 
     def create(self, parts: dict[Key, Wanted], now_ms: int, *, by_id: bool) -> int:
         """The number of a new session with these partitions; NO_SESSION if there is no room."""
@@ -210,14 +202,10 @@ class Sessions:
             if known is not None:
                 known.update(asked)
             else:
-                name = name_of(key[0]) if isinstance(key[0], bytes) else key[0]
-                parts[key] = Wanted(name, topic_id, asked)
+                parts[key] = Wanted(_name(key, name_of), topic_id, asked)
         for forgotten in request.forgotten_topics_data:
             for number in forgotten.partitions:
                 parts.pop((forgotten.topic_id if session.by_id else forgotten.topic, number), None)
-        for part in parts.values():
-            if part.name is None:
-                part.name = name_of(part.topic_id)
         self._partitions += len(parts) - before
         if self._partitions > self._limits.partitions:
             self._remove(session)
@@ -249,7 +237,21 @@ class Sessions:
         if session is not None:
             del self._sessions[session.number]
             self._partitions -= len(session.parts)
-            session.epoch = FINAL_EPOCH  # a request that waits in it is told so
+
+
+def _wanted(
+    request: FetchRequest, name_of: Callable[[bytes], str | None], *, by_id: bool
+) -> dict[Key, Wanted]:
+    """What the request itself asks for."""
+    return {
+        key: Wanted(_name(key, name_of), topic_id, one)
+        for key, topic_id, one in _asked(request, by_id=by_id)
+    }
+
+
+def _name(key: Key, name_of: Callable[[bytes], str | None]) -> str | None:
+    topic, _ = key
+    return name_of(topic) if isinstance(topic, bytes) else topic
 
 
 def _asked(

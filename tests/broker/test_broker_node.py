@@ -214,6 +214,45 @@ def test_a_fetch_waits_for_min_bytes(world, client):
     assert (len(answer.records), answer.high_watermark) == (2 * size, 2)
 
 
+def test_what_a_partition_gives_counts_up_to_what_is_asked_of_it(world, client):
+    size = len(batch(b"x" * 1_000))
+    for _ in range(3):
+        client.ask(produce(batch(b"x" * 1_000)), 9)
+    assert client.ask(fetch(limit=size, max_wait_ms=500, min_bytes=2 * size), 12) is None
+    world.run(500)
+    assert len(only(client.answer()).records) == size
+
+
+def test_an_answer_that_lets_its_client_go_on_answers_nobody_twice(world, client):
+    """Behind the one who waits stands a request that serves all who wait beside him."""
+    other = world.client()
+    client.send(fetch(max_wait_ms=10_000), 12)
+    client.send(produce(batch(b"a")), 9)
+    other.send(fetch(max_wait_ms=10_000), 12)
+    world.client().ask(produce(batch(b"b")), 9)
+    assert only(client.answer()).records
+    assert only(client.answer()).base_offset == 1
+    assert only(other.answer()).records
+    assert not other.frames
+
+
+def test_fetches_that_were_answered_leave_nothing(world, client):
+    """Whatever their time would have been."""
+    fetches = world.nodes[1].fetches
+    writer = world.client()
+    for number in range(1_000):
+        client.send(fetch(number, max_wait_ms=10_000), 12)
+        assert len(fetches) == 1
+        writer.ask(produce(batch(b"a")), 9)
+        assert only(client.answer()).records
+        assert len(fetches._heap) <= 100
+    client.send(fetch(1_000, max_wait_ms=20_000), 12)
+    assert fetches.deadline() == world.now_ms + 20_000
+    client.close()
+    assert not len(fetches)
+    assert not fetches._by_place
+
+
 def test_a_fetch_is_answered_with_what_there_is_when_its_time_is_over(world, client):
     world.client().ask(produce(batch(b"a")), 9)
     client.send(fetch(max_wait_ms=500, min_bytes=10_000), 12)

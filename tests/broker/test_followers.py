@@ -55,6 +55,23 @@ def test_the_rack_says_who_is_asked(world):
     assert sent_to(world, rack="b", version=10) == -1  # which has no place for racks
 
 
+def test_who_is_sent_elsewhere_is_told_so_at_once_and_nothing_else(world):
+    put(world, b"x")
+    asked = {"rack_id": "b", "max_wait_ms": 60_000, "min_bytes": 1_000_000, "isolation_level": 1}
+    for last in (-1, 0):  # whether logs part is for the one to say who is asked then
+        client = world.client(1)
+        client.send(fetch(0, last_epoch=last, **asked), 12)
+        told = only(client.answer())
+        assert told.preferred_read_replica == 3
+        assert (told.aborted_transactions, told.diverging_epoch.epoch) == (None, -1)
+
+
+def test_followers_serve_since_requests_have_racks(world):
+    put(world, b"x")
+    assert read(world, 2, version=11).records
+    assert read(world, 2, version=10).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 @pytest.mark.parametrize("selector", [None, "LeaderSelector"])
 def test_without_racks_in_mind_the_leader_serves_all(selector):
     world = RackedWorld(selector)
@@ -161,7 +178,8 @@ def test_only_debuggers_list_offsets_of_followers(world):
         return answer.error_code, answer.offset
 
     assert latest(1, -1) == (0, 0)
-    assert latest(1, -2) == (0, 1)  # also what not all have
-    assert latest(2, -1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert latest(1, -2) == latest(1, 3) == (0, 1)  # also what not all have
+    for replica in (-1, 3):
+        assert latest(2, replica) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert latest(2, -2) == (0, 1)
     assert latest(3, -2) == (0, 0)

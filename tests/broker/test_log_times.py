@@ -1,5 +1,6 @@
 """Times of records: log append time, bounds, looking up what can be read."""
 
+import random
 import struct
 
 import crc32c
@@ -18,7 +19,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, LOCAL, TIERED, PENDING = range(-1, -7, -1)
 def look_up(client, timestamp, version=11, *, topic="t", committed=False):
     wanted = m.ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     entry = m.ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=[wanted])
-    request = m.ListOffsetsRequest(topics=[entry], isolation_level=int(committed))
+    request = m.ListOffsetsRequest(replica_id=-1, topics=[entry], isolation_level=int(committed))
     found = only(client.ask(request, version))
     if found.error_code:
         return ErrorCode(found.error_code)
@@ -151,6 +152,26 @@ def test_readers_of_committed_records_are_told_where_those_end(client):
     assert look_up(client, LATEST)[0] == look_up(client, MAX_TIMESTAMP)[0] + 1 == 2
     assert look_up(client, LATEST, committed=True)[0] == 1
     assert look_up(client, 150, committed=True) == (-1, -1, -1)
+
+
+def test_the_latest_and_the_first_by_time_of_what_is_left(world, client):
+    """A log may begin within a batch: its first records count no more."""
+    for seed in range(30):
+        rng, topic = random.Random(seed), f"left{seed}"
+        (partition,) = world.topic(topic).partitions
+        times = [[rng.randint(1, 6) for _ in range(rng.randint(1, 4))] for _ in range(5)]
+        for some in times:
+            put(client, encode_batch([(time, None, b"") for time in some]), topic)
+        flat = list(enumerate(time for some in times for time in some))
+        start = rng.randrange(len(flat) + 1)
+        partition.delete_before(start, world.now_ms)
+        left = flat[start:]
+        latest = max((time for _, time in left), default=-1)
+        wanted = [(at, time, 0) for at, time in left if time == latest] or [(-1, -1, -1)]
+        assert look_up(client, MAX_TIMESTAMP, topic=topic) == wanted[0], (times, start)
+        for least in range(8):
+            found = [(at, time, 0) for at, time in left if time >= least] or [(-1, -1, -1)]
+            assert look_up(client, least, topic=topic) == found[0], (times, start)
 
 
 # Segments ----------------------------------------------------------------------------------------

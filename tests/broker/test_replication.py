@@ -1,7 +1,7 @@
 """Replicas: what followers have, who is in sync, what is lost when leaders go."""
 
 import pytest
-from broker_world import World, batch, fetch, only, produce
+from broker_world import WALL_MS, World, batch, fetch, only, produce
 
 from kcore.broker import BrokerConfig, partitions
 from kcore.wire import messages as m
@@ -284,13 +284,23 @@ def test_a_new_leader_does_not_say_latest_before_it_knows(world, partition):
     # Node 2 has both, and has heard of the high watermark before the second one only.
     partition.logs[2].high_watermark = 1
     world.cluster.move_leader(world.cluster.topics.get("t"), 0, 2, world.now_ms)
-    wanted = m.ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)
-    entry = m.ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=[wanted])
-    request = m.ListOffsetsRequest(topics=[entry])
-    assert only(world.client(2).ask(request, 7)).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
-    assert only(world.client(2).ask(request, 4)).error_code == ErrorCode.LEADER_NOT_AVAILABLE
+
+    def ask(version=7, timestamp=-1, replica=-1):
+        wanted = m.ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        entry = m.ListOffsetsRequest.ListOffsetsTopic(name="t", partitions=[wanted])
+        request = m.ListOffsetsRequest(replica_id=replica, topics=[entry])
+        found = only(world.client(2).ask(request, version))
+        return found.error_code or found.offset
+
+    assert ask() == ask(5) == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert ask(4) == ErrorCode.LEADER_NOT_AVAILABLE
+    # What it may not tell yet, and what it does not know: somebody may have read such records.
+    assert ask(timestamp=WALL_MS + 100_000) == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert ask(timestamp=-3) == 0
+    assert ask(replica=-2) == ask(replica=3) == 2  # no consumers
     world.run(100)
-    assert only(world.client(2).ask(request, 7)).offset == 2
+    assert ask() == 2
+    assert ask(timestamp=WALL_MS + 100_000) == -1
 
 
 def test_a_follower_far_behind_begins_where_the_leader_does(world, partition):

@@ -137,11 +137,15 @@ class Peer:
         ]
         answer = self.link().ask(Create(topics=[wanted], timeout_ms=10_000), 7)
         assert answer.topics[0].error_code == 0, answer
+        self.settled(name, partitions)
+        return name
+
+    def settled(self, name, partitions):
+        """Wait until a topic has its leaders."""
         end = time.monotonic() + DEADLINE_S
         while self._metadata(name).error_code or not self._led(name, partitions):
             assert time.monotonic() < end
             time.sleep(0.02)
-        return name
 
     def id_of(self, name):
         return self._metadata(name).topic_id

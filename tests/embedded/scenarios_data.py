@@ -377,7 +377,7 @@ def list_offsets(peer):
         if version >= 10:
             more["timeout_ms"] = 5_000
         note = f"{timestamp} v{version} {name}-{partition} {epoch}"
-        peer.ask(Offsets(topics=[entry], **more), version, note=note)
+        peer.ask(Offsets(replica_id=-1, topics=[entry], **more), version, note=note)
 
     for version in range(1, 12):
         for timestamp in (-1, -2, -3, -4, -5, -6, -7, WALL_MS + 101):

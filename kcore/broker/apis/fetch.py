@@ -6,6 +6,7 @@ Left out: fetching as a follower does.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Final, cast
 
 from kcore.broker.authorization.acls import Operation, Resource
@@ -16,9 +17,8 @@ from kcore.broker.epochs import EpochEnd
 from kcore.broker.fetches import Place, Waiting
 from kcore.broker.hints import HINTED, Hints
 from kcore.broker.log import PartitionLog, Read
-from kcore.broker.partitions import Partition
 from kcore.broker.selectors import NO_REPLICA
-from kcore.broker.sessions import NO_SESSION, TOPIC_IDS_VERSION, Key, Opened, Wanted
+from kcore.broker.sessions import TOPIC_IDS_VERSION, Key, Opened, Wanted
 from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Pieces
@@ -66,15 +66,15 @@ class _Fetch:
         self._refused = _refused_topics(call, opened) if call.guarded else frozenset[str]()
         # Partitions that do not exist are answered with the rest and hurry nobody (Java:
         # KafkaApis.handleFetchRequest keeps them apart); if they go while we wait, that does.
-        self._there = [wanted for wanted in opened.parts.values() if self._find(wanted) is not None]
-        self.places: list[Place] = [(str(wanted.name), wanted.number) for wanted in self._there]
+        self._there = {key: one for key, one in opened.parts.items() if self._exists(one)}
+        self.places: list[Place] = [(str(one.name), one.number) for one in self._there.values()]
 
     def ready(self) -> bool:
         """Whether there is enough, or an error to tell."""
         if self._call.parts is not None:
             return True
         size = 0
-        for wanted in self._there:
+        for wanted in self._there.values():
             try:
                 log, preferred = self._replica(wanted)
                 if preferred != NO_REPLICA or _divergence(log, wanted) is not None:
@@ -91,23 +91,22 @@ class _Fetch:
 
     def response(self) -> FetchResponse:
         """What there is now."""
-        opened = self._opened
-        if opened.overtaken:
-            number = opened.session.number if opened.session else NO_SESSION
-            return FetchResponse(
-                error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=number
-            )
-        results = self._read_all()
+        opened, session = self._opened, self._opened.session
         response = FetchResponse()
-        if opened.session is not None:
-            response.session_id = opened.session.number
+        if session is not None:
+            response.session_id = session.number
+            if session.epoch != opened.epoch:  # somebody else used it while this request waited
+                response.error_code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+                return response
+        results = self._read_all()
+        if session is not None:
             results = [one for one in results if _is_news(one[1], one[2])]
         response.responses = self._by_topic(results)
         throttle = self._call.node.throttle
         ms = 0 if throttle is None else throttle.fetched_ms(self._call, response)
         if ms and self._call.parts is None:
             return FetchResponse(session_id=response.session_id, throttle_time_ms=ms)
-        if opened.session is not None or opened.create:
+        if session is not None or opened.create:
             self._remember(results, response)
         for address in self._hints.endpoints():
             response.node_endpoints.append(
@@ -124,22 +123,24 @@ class _Fetch:
         """Note what a client of a session is told; who got records goes last from now on."""
         session = self._opened.session
         for key, wanted, result in results:
-            _note(wanted, result)
+            wanted.high_watermark = result.high_watermark  # of an error -1: its end is said, too
+            wanted.log_start_offset = result.log_start_offset
             if session is not None and result.records:
                 session.take_turn(key)
         if session is None:
+            parts = {key: wanted for key, wanted, _ in results}
             response.session_id = self._call.node.sessions.create(
-                self._opened.parts, self._call.now_ms, by_id=self._by_id
+                parts, self._call.now_ms, by_id=self._by_id
             )
 
     def _read_all(self) -> list[tuple[Key, Wanted, Result]]:
-        """Every partition. The first batch of all is given whatever its size, so that every client
-        gets on (KIP-74).
+        """Every partition, those last that were not there when they were asked for. The first batch
+        of all is given whatever its size, so that every client gets on (KIP-74).
         """
         results = []
         left = self._max_bytes
         empty = True
-        for key, wanted in self._opened.parts.items():
+        for key, wanted in (self._there | self._opened.parts).items():
             limit = min(left, wanted.max_bytes)
             result, size = self._read(wanted, limit, at_least_one=empty)
             left -= size
@@ -150,15 +151,15 @@ class _Fetch:
     def _by_topic(
         self, results: list[tuple[Key, Wanted, Result]]
     ) -> list[FetchResponse.FetchableTopicResponse]:
-        topics: dict[bytes | str, FetchResponse.FetchableTopicResponse] = {}
-        for (topic, _), wanted, result in results:
-            entry = topics.get(topic)
-            if entry is None:
-                entry = topics[topic] = FetchResponse.FetchableTopicResponse(
-                    topic=wanted.name or "", topic_id=wanted.topic_id
-                )
-            entry.partitions.append(result)
-        return list(topics.values())
+        """In this order: a topic has as many entries as others come between its partitions."""
+        return [
+            FetchResponse.FetchableTopicResponse(
+                topic=wanted.name or "",
+                topic_id=wanted.topic_id,
+                partitions=[result, *(result for _, _, result in others)],
+            )
+            for _, ((_, wanted, result), *others) in groupby(results, key=lambda one: one[0][0])
+        ]
 
     def _read(self, wanted: Wanted, limit: int, *, at_least_one: bool) -> tuple[Result, int]:
         result = Result(
@@ -175,6 +176,7 @@ class _Fetch:
                 result.diverging_epoch = FetchResponse.EpochEndOffset(
                     epoch=end.epoch, end_offset=end.end_offset
                 )
+                result.aborted_transactions = None
             elif here:
                 up_to = self._up_to(log)
                 read = log.read(wanted.fetch_offset, limit, at_least_one=at_least_one, up_to=up_to)
@@ -193,7 +195,7 @@ class _Fetch:
     def _refuse(self, result: Result, wanted: Wanted, code: ErrorCode) -> None:
         result.error_code = code
         result.high_watermark = _UNKNOWN
-        result.aborted_transactions = [] if self._find(wanted) is None else None
+        result.aborted_transactions = None if self._exists(wanted) else []
         hinted = code in HINTED and self._call.parts is None
         if hinted and self._call.version >= _HINTS_VERSION:
             leader, epoch = self._hints.leader(self._topic(wanted), wanted.number)
@@ -218,13 +220,14 @@ class _Fetch:
         topics = self._call.node.cluster.topics
         return topics.get(None, wanted.topic_id) if self._by_id else topics.get(wanted.name)
 
-    def _find(self, wanted: Wanted) -> Partition | None:
-        topic = self._topic(wanted)
-        if self._refused and wanted.name in self._refused:
-            return None
-        if topic is None or not 0 <= wanted.number < len(topic.partitions):
-            return None
-        return topic.partitions[wanted.number]
+    def _exists(self, wanted: Wanted) -> bool:
+        """Whether who asks may know of such a partition; its topic may have been made anew since it
+        was asked for by id.
+        """
+        if wanted.name is None or wanted.name in self._refused:
+            return False
+        topic = self._call.node.cluster.topics.get(wanted.name)
+        return topic is not None and 0 <= wanted.number < len(topic.partitions)
 
     def _replica(self, wanted: Wanted) -> tuple[PartitionLog, int]:
         """What this node has of a partition, and who is to be asked instead; NO_REPLICA: nobody.
@@ -233,10 +236,10 @@ class _Fetch:
         """
         node = self._call.node
         topic = self._topic(wanted)
-        if self._refused and wanted.name in self._refused:
+        if wanted.name in self._refused:
             raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
-        if topic is None and self._by_id:
-            raise RefusedError(self._missing(wanted), "no topic of this id")
+        if topic is None:
+            raise RefusedError(self._missing(wanted), "no topic of this id or name")
         cluster, here = node.cluster, node.node_id
         if not self._followers:
             return cluster.lead(here, topic, wanted.number, wanted.leader_epoch).log, NO_REPLICA
@@ -249,7 +252,7 @@ class _Fetch:
         """Why there is no topic of this id: never was, is made anew under its name, or is gone."""
         if wanted.name is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
-        if self._call.node.cluster.topics.get(wanted.name) is not None:
+        if self._exists(wanted):
             return ErrorCode.INCONSISTENT_TOPIC_ID
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -284,21 +287,13 @@ def _is_news(wanted: Wanted, result: Result) -> bool:
     )
 
 
-def _note(wanted: Wanted, result: Result) -> None:
-    """It is told."""
-    wanted.high_watermark = result.high_watermark
-    wanted.log_start_offset = result.log_start_offset
-    if result.error_code or result.diverging_epoch.epoch >= 0:
-        wanted.high_watermark = _UNKNOWN  # when that is over, it is to be said
-
-
 def _divergence(log: PartitionLog, wanted: Wanted) -> EpochEnd | None:
     """Where the client's log and this one part; None if they do not, or it does not ask."""
     if wanted.last_fetched_epoch < 0:
         return None
     end = log.end_of_epoch(wanted.last_fetched_epoch)
-    if end.epoch < 0:
-        raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, "an epoch that is not known here")
+    if end.epoch < 0 or wanted.fetch_offset < log.start_offset:
+        raise RefusedError(ErrorCode.OFFSET_OUT_OF_RANGE, "an epoch, or an offset, that is gone")
     if end.epoch < wanted.last_fetched_epoch or end.end_offset < wanted.fetch_offset:
         return end
     return None

@@ -1,6 +1,7 @@
 """ListOffsets v1-11: by time, earliest, latest, largest timestamp (KIP-734).
 
-Of followers only a debugger asks (replica id -2), who is told of what cannot be read yet, too.
+Who asks as a replica does is told of what cannot be read yet, too; a debugger (replica id -2) may
+ask followers.
 
 Left out: what is in tiered storage (there is none: -4 is the earliest, -5 and -6 find nothing).
 """
@@ -29,6 +30,7 @@ _EARLIEST_LOCAL: Final = -4
 _EPOCHS_VERSION: Final = 4
 _NOT_AVAILABLE_VERSION: Final = 5
 _READ_COMMITTED: Final = 1
+_CONSUMER: Final = -1
 _DEBUGGER: Final = -2  # Java: ListOffsetsRequest.DEBUGGING_REPLICA_ID
 
 # Timestamps that mean something else -> the first version that has them.
@@ -42,11 +44,21 @@ class _Scope(NamedTuple):
     """What who asks is told of."""
 
     committed: bool
-    debugging: bool
+    replica_id: int
+
+    @property
+    def debugging(self) -> bool:
+        """Whether followers are asked, too."""
+        return self.replica_id == _DEBUGGER
+
+    @property
+    def readable_only(self) -> bool:
+        """Whether it ends where consumers have to stop."""
+        return self.replica_id == _CONSUMER
 
     def end_of(self, log: PartitionLog) -> int:
         """Up to where."""
-        if self.debugging:
+        if not self.readable_only:
             return log.end_offset
         return log.last_stable_offset if self.committed else log.high_watermark
 
@@ -56,7 +68,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     response = ListOffsetsResponse()
     scope = _Scope(
         committed=request.isolation_level == _READ_COMMITTED,
-        debugging=request.replica_id == _DEBUGGER,
+        replica_id=request.replica_id,
     )
     asked: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
     for entry in request.topics:
@@ -115,22 +127,22 @@ def _find(
         return OffsetAndTimestamp(log.start_offset, -1, log.epoch_at(log.start_offset))
     end = scope.end_of(log)
     if timestamp == _LATEST:
-        _check_caught_up(partition, log, version)
+        _check_caught_up(log, version, scope)
         return OffsetAndTimestamp(end, -1, partition.leader_epoch)
     found = None
     if timestamp == _MAX_TIMESTAMP:
         found = latest_time(log)
     elif timestamp >= 0:
         found = offset_for_time(log, timestamp)
-    if found is not None and found.offset >= end:
-        _check_caught_up(partition, log, version)
+    if found is None or found.offset >= end:
+        _check_caught_up(log, version, scope)
         return None
     return found
 
 
-def _check_caught_up(partition: Partition, log: PartitionLog, version: int) -> None:
+def _check_caught_up(log: PartitionLog, version: int, scope: _Scope) -> None:
     """KIP-207: a new leader does not know yet what was readable at the old one."""
-    if log is partition.log and log.high_watermark < log.epochs.latest_start:
+    if scope.readable_only and log.high_watermark < log.epochs.latest_start:
         code = ErrorCode.OFFSET_NOT_AVAILABLE
         if version < _NOT_AVAILABLE_VERSION:
             code = ErrorCode.LEADER_NOT_AVAILABLE
