@@ -219,7 +219,8 @@ class Answers:
         try:
             reader = self._open(found, offset)
         except KafkaError as error:
-            return entry.with_error(error, standing=True)
+            # Without the frames that it has gone through: they hold the answer.
+            return entry.with_error(error.with_traceback(None), standing=True)
         if not reader.has_batches:
             from kcore.fetch.unreadable import cut_off  # noqa: PLC0415 - few brokers send that
 

@@ -94,7 +94,6 @@ class Fetcher:
 
     def moved(self, partition: Partition) -> None:
         """The position was set or taken away: nothing fetched before is worth anything."""
-        self.single.forget()
         self._errors.pop(partition, None)
         self._shelf.drop(partition)
         self._planner.touch(partition)
@@ -210,6 +209,7 @@ class Fetcher:
                 self.single.taken -= 1
                 if out:
                     break  # the reader raises it again
+                del reader  # the error may stay, and keeps the frames that it has gone through
                 self._cannot_read(partition, error)
                 raise
             self._follow(partition)
@@ -244,6 +244,7 @@ class Fetcher:
             records = reader.take(1)
         except Exception as error:
             self.single.taken -= 1
+            del reader
             self._cannot_read(partition, error)
             raise
         onward = self._plain and not reader.exhausted
@@ -298,7 +299,7 @@ class Fetcher:
             self._mark(partition)
             try:
                 # As many as there can be below the end: without gaps none of them is beyond it.
-                records = reader.take(min(left, max(end - partition.offset, 1)), bytes_left)
+                records = reader.take(min(left, end - partition.offset), bytes_left)
             except Exception as error:
                 self.single.taken -= 1
                 if out:
@@ -306,6 +307,7 @@ class Fetcher:
                 if _first_offset(error) >= end:
                     self._stop_at(partition, end, partition.offset_epoch)
                     continue
+                del reader
                 self._cannot_read(partition, error)
                 raise
             bytes_left -= reader.taken_bytes
@@ -332,6 +334,8 @@ class Fetcher:
         """`_next_turn` of partitions that are not through; others are taken out of `behind`."""
         while True:
             head = self._shelf.head(behind)
+            if head is not None:
+                self._come_to(head, behind[head.tp])
             if head is None or head.offset < behind[head.tp]:
                 partition = self._next_turn(now_ms, behind, alone=alone)
                 if partition is None or partition.offset < behind[partition.tp]:
@@ -339,12 +343,17 @@ class Fetcher:
                 head = partition
             del behind[head.tp]
 
+    def _come_to(self, partition: Partition, end: int) -> None:
+        """The position comes to `end` if that is before what is known not to be readable."""
+        entry = partition.entries[0]
+        if entry.standing and _first_offset(cast(KafkaError, entry.error)) >= end:
+            partition.offset = max(partition.offset, end)
+
     def _stop_at(self, partition: Partition, offset: int, epoch: int) -> None:
         """The position comes to `offset`, though what was read goes further, or cannot be read."""
         reader = partition.reader
         if reader.control_records:
             passed = tuple(one for one in reader.control_records if one.offset < offset)
-            reader.control_records.clear()
             if passed:
                 self._emit(ControlRecordsPassed(partition.tp, passed))
         partition.offset, partition.offset_epoch = offset, epoch
@@ -423,7 +432,7 @@ class Fetcher:
         error = cast(KafkaError, entry.error)  # an entry has a reader or an error
         if entry.standing:
             self._shelf.pass_turn(partition)
-            raise error
+            raise error.with_traceback(None)  # or it would keep the frames of every time
         policy = self._positions.out_of_range
         if isinstance(error, OffsetOutOfRangeError) and policy is not ResetStrategy.NONE:
             self._positions.out_of_reach(partition, policy)
@@ -433,18 +442,18 @@ class Fetcher:
         raise error
 
     def _cannot_read(self, partition: Partition, error: Exception) -> None:
-        """Others first; and behind bytes that never can be read, nothing more is fetched.
+        """Others first; and of bytes that never can be read, nothing but the error is kept, behind
+        which nothing more is fetched: what is held and never handed over would be in their way.
 
         Nothing was handed over, but markers and aborted batches may have been passed over.
         """
         self._move_past(partition, partition.reader)
         if self._moves:
             self._moves.clear()
-        self._shelf.pass_turn(partition)
         if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
-            partition.stuck = True
-            self._shelf.drop(partition, keep=1)
+            self._shelf.replace(partition, error)
             self._planner.touch(partition)
+        self._shelf.pass_turn(partition)
 
     # -- errors that have no place in a log --------------------------------------------------------
 

@@ -43,7 +43,7 @@ class Inquiry:
         self._rng = rng
         self._waiting = positions.in_state(state)
         self._ask = ask
-        self._leaderless: list[Partition] = []
+        self._leaderless: dict[Partition, None] = {}
 
     def wake(self) -> None:
         """A partition may have begun to wait: look at the next turn."""
@@ -77,7 +77,7 @@ class Inquiry:
         """Whom to ask; if nobody can be asked, when to look again is noted."""
         leader = self._cluster.leader(partition.tp)
         if leader is None:
-            self._leaderless.append(partition)
+            self._leaderless[partition] = None
             self.again(partition, now_ms, "no leader known")
             return None
         reach = self._network.reach(leader.node_id, now_ms)

@@ -35,4 +35,4 @@ class Pace:
         """Records came: as many more are tried as would take half of the time there is."""
         if 2 * size >= self.limit:
             fit = size * self._timeout_ms // (2 * max(took_ms, 1))
-            self.limit = max(self.limit, min(fit, self.limit * _MORE, MAX_INT32))
+            self.limit = max(self.limit, min(fit, self.limit * _MORE))

@@ -62,7 +62,6 @@ class Partition:
         "retry_at",
         "state",
         "strategy",
-        "stuck",
         "told_at",
         "topic_id",
         "tp",
@@ -89,7 +88,6 @@ class Partition:
         # Fetching ahead: what to ask for next, and what came already, oldest first.
         self.next_offset = -1
         self.entries: deque[Entry] = deque()
-        self.stuck = False  # its first entry cannot be read; only a seek helps
         self.turn = 0  # whoever has had theirs last is the last to have another
         # Whom to ask.
         self.node: int | None = None  # on whose list it is; None: not fetched
@@ -119,9 +117,9 @@ class Partition:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether more can follow what is buffered: not behind an error or what cannot be read."""
+        """Whether more can follow what is buffered: not behind an error."""
         entries = self.entries
-        return not self.stuck and not (entries and entries[-1].error is not None)
+        return not (entries and entries[-1].error is not None)
 
     def __repr__(self) -> str:
         name = f"{self.tp.topic}-{self.tp.partition}"

@@ -293,7 +293,7 @@ class Positions:
         partition.anew = False
         partition.attempts = partition.retry_at = 0
         partition.error = ""
-        partition.stuck = partition.undecided = False
+        partition.undecided = False
         self.undecided.pop(partition, None)
         self.watcher.moved(partition)
         return True

@@ -200,19 +200,21 @@ class Shelf:
         self._turns += 1
         partition.turn = self._turns
 
-    def drop(self, partition: Partition, *, keep: int = 0) -> None:
-        """Throw away what a partition holds, but for its first `keep` entries."""
+    def drop(self, partition: Partition) -> None:
+        """Throw away what a partition holds."""
         self.turned()
-        entries = partition.entries
-        while len(entries) > keep:
-            self._release(entries.pop())
-        if entries:
-            partition.next_offset = entries[-1].end_offset
-        else:
-            partition.next_offset = partition.offset
-            partition.stuck = False  # nobody has the error any more: what comes next is looked at
-            self.ring.pop(partition, None)
-            self._parked.pop(partition, None)
+        while partition.entries:
+            self._release(partition.entries.pop())
+        partition.next_offset = partition.offset
+        self.ring.pop(partition, None)
+        self._parked.pop(partition, None)
+
+    def replace(self, partition: Partition, error: KafkaError) -> None:
+        """Hold nothing but this error of a partition, until the application seeks."""
+        node = partition.entries[0].node
+        self.drop(partition)
+        entry = Entry(node, Frame(0), partition.offset)
+        self.add(partition, entry.with_error(error, standing=True))
 
     def clear(self, partitions: Iterable[Partition]) -> None:
         """Throw away what all hold, whatever the books say; these are all there are."""
@@ -223,7 +225,6 @@ class Shelf:
         for partition in partitions:
             partition.entries.clear()
             partition.next_offset = partition.offset
-            partition.stuck = False
 
     def _release(self, entry: Entry) -> None:
         if self.consumed is not None:

@@ -100,7 +100,7 @@ class Window:
         if size:
             self._size = max(len(served) * asked_bytes // size + 1, _LEAST)
         elif self.narrow and not full:
-            self._size = min(2 * self._size, MAX_INT32)
+            self._size *= 2
         # An answer has room for one at least. Who came away with nothing as often as there are
         # others, or where there was room, has no batch there (compaction), or a wrong end was
         # told: it is asked for like those that are not behind, until something changes.

@@ -53,6 +53,16 @@ def test_p7_a_reset_waits_for_a_leader_and_goes_out_when_it_is_known() -> None:
     world.only(ApiKey.LIST_OFFSETS)
 
 
+def test_p7_who_has_no_leader_for_long_costs_no_more_with_every_look() -> None:
+    """Metadata that brings nothing new comes again and again, for days if need be."""
+    world = World(T0, start=None)
+    del world.cluster.leaders[T0]
+    world.positions.reset(T0, "earliest")
+    for _ in range(100):
+        world.until_due()
+    assert len(world.fetcher._resets.inquiry._leaderless) == 1
+
+
 @pytest.mark.parametrize("how", ["disconnect", "left out", "negative offset", "unknown code"])
 def test_p7_resets_are_retried(how: str) -> None:
     world = World(T0, start=None)
@@ -322,6 +332,20 @@ def test_p12_validation_is_retried(how: str | int) -> None:
     assert world.take() == {}  # nobody need hear of it
     assert 80 <= world.until_due() <= 120
     world.only(EPOCHS)
+
+
+def test_p12_validation_waits_for_a_leader_and_goes_out_when_it_is_known() -> None:
+    world = consumed()
+    world.cluster.lead(T0, 2, 2)
+    world.tick()
+    leader = world.cluster.leaders.pop(T0)
+    world.fail(world.only(EPOCHS))
+    world.until_due()
+    assert not world.pending(EPOCHS)
+    world.cluster.leaders[T0] = leader
+    world.cluster.version += 1
+    world.tick()
+    assert world.only(EPOCHS).node == 2
 
 
 def test_p12_authorization_is_raised_once() -> None:

@@ -158,6 +158,7 @@ def test_s6_close_ends_sessions_and_is_quiet_afterwards() -> None:
     assert late in world.network.sent
     world.fetched(data(T0, batch(1)), node=1, session_id=SESSION)
     assert (world.fetcher.buffered_bytes, world.fetcher.has_records) == (0, False)
+    assert [sent.node for sent in world.network.sent] == [2]  # which was under way before
 
 
 def test_s6_sessions_are_ended_over_links_that_are_there_only() -> None:

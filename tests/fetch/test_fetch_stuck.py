@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import traceback
+import tracemalloc
+
 import pytest
 from fetch_world import World, asked, batch, data, failed, tp, validated
 
 from kcore.errors import CorruptRecordError
 from kcore.fetch.config import STALE_ANSWERS_MAX
+from kcore.records.columns import Columns
+from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
 T0, T1 = tp(0), tp(1)
 EPOCHS = ApiKey.OFFSET_FOR_LEADER_EPOCH
+KIB = 1024
 
 
 def stale(world: World, answers: int) -> None:
@@ -157,3 +163,67 @@ def test_what_gave_way_while_it_was_paused_is_fetched_again() -> None:
     world.positions.resume([T0])
     world.fetched(session_id=7, after_ms=500)
     assert asked(world.only())[T0] == 2
+
+
+def test_an_error_that_stays_does_not_grow() -> None:
+    """Whoever goes on polling gets the same one each time, and a raise adds frames to it."""
+    world = World(T0, start=5)
+    world.tick()
+    world.fetched(data(T0, batch(3, 9)[:70]))
+    frames = {
+        len(traceback.extract_tb(world.take_error(CorruptRecordError).__traceback__))
+        for _ in range(5)
+    }
+    assert len(frames) == 1
+
+
+@pytest.mark.parametrize("spoil", [-1, 16])
+def test_an_error_that_stays_holds_no_answer(spoil: int) -> None:
+    """Nor does what it has of where it was raised."""
+    unreadable = [tp(number) for number in range(20)]
+    world = World(*unreadable, fetch_ahead_bytes=10_000 * KIB)
+    world.tick()
+    tracemalloc.start()
+    for where in unreadable:
+        whole = bytearray(batch(0, 90, size=KIB))
+        whole[spoil] ^= 8
+        world.fetched(data(where, bytes(whole)), session_id=7)
+    for _ in unreadable:
+        world.take_error(CorruptRecordError)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 500 * KIB
+
+
+@pytest.mark.parametrize("how", ["records", "one", "until", "columns"])
+def test_what_cannot_be_read_is_not_kept_and_the_others_go_on(how: str) -> None:
+    """A topic in a codec that is not there, beside one that is read: however many partitions the
+    first one has, and whatever they hold, it uses up no memory and nobody's turn.
+    """
+    unreadable = [tp(number, "other") for number in range(20)]
+    world = World(T0, *unreadable, max_partition_fetch_bytes=100 * KIB, fetch_ahead_bytes=400 * KIB)
+    world.tick()
+    whole = bytearray(batch(0, 90, size=KIB))
+    whole[-1] ^= 1
+    told = set[TopicPartition]()
+    for first in range(0, 100, 10):
+        there = [where for where in unreadable if where not in told][:3]
+        parts = [data(where, bytes(whole)) for where in there]
+        world.fetched(data(T0, batch(first, 10)), *parts, session_id=7)
+        while world.at(T0) != first + 10 or not told.issuperset(there):
+            try:
+                if how == "columns":
+                    world.fetcher.take_columns(Columns(100), world.now_ms)
+                elif how == "until":
+                    ends = dict.fromkeys([T0, *unreadable], 1_000)
+                    world.fetcher.take_until(100, world.now_ms, ends)
+                else:
+                    world.take(1 if how == "one" else 100)
+            except CorruptRecordError as error:
+                told.add(error.partition)
+        world.tick()
+    assert told == set(unreadable)
+    assert world.fetcher.buffered_bytes < 40 * KIB
+    world.positions.seek(unreadable[0], 90)
+    world.fetched(data(T0), session_id=7, after_ms=500)
+    assert asked(world.only())[unreadable[0]] == 90

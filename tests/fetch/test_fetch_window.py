@@ -175,6 +175,33 @@ def test_the_window_is_what_would_have_filled_the_answer_and_one_more() -> None:
         assert len(asked_for) == then
 
 
+def test_new_records_of_who_was_at_its_end_say_nothing_of_how_many_fill_an_answer() -> None:
+    names = [tp(number) for number in range(200)]
+    window = Window()
+    for where in names[:150]:
+        window.put(where, 0, 10)
+    window.answered(dict.fromkeys(names[:16], 50), 800, full=True)
+    window.turn(0)
+    few = dict.fromkeys(names[150:], 1)
+    window.answered(dict.fromkeys(names[16:32], 50) | few, 850, full=True)
+    window.turn(0)
+    assert len([where for where in names[:150] if where in window]) == 18
+
+
+def test_who_is_given_up_while_it_is_asked_for_is_not_missed_in_the_answer() -> None:
+    play = Catching()
+    play.turn()
+    gone, moved = sorted(in_session(play.world))[:2]
+    play.world.positions.pause([gone])
+    play.world.positions.seek(moved, play.logs[moved].end)
+    play.world.tick()
+    play.world.fetched(session_id=play.world.only().body.session_id)
+    play.world.positions.resume([gone])
+    for _ in range(30):
+        play.turn()
+    assert play.world.at(gone)
+
+
 def test_who_was_left_out_and_is_given_up_is_asked_for_no_more() -> None:
     play = Catching()
     play.turn()

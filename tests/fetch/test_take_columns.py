@@ -11,7 +11,7 @@ import test_fetch_requests
 import test_fetch_rules
 from fetch_world import World, batch, data, tp
 
-from kcore.errors import CorruptRecordError, KafkaError
+from kcore.errors import CorruptRecordError, KafkaError, NoOffsetForPartitionError
 from kcore.records.batch import batches_of
 from kcore.records.columns import Columns
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -105,6 +105,12 @@ def test_an_error_waits_for_the_rows_in_hand() -> None:
     assert take_error(world, CorruptRecordError).partition == T1
     assert take_error(world, CorruptRecordError).partition == T1
     assert world.at(T1) == 0
+
+
+def test_who_has_no_position_is_told_so() -> None:
+    world = World(T0, policy="none", start=None)
+    world.positions.reset_initializing([T0])
+    assert take_error(world, NoOffsetForPartitionError).partitions == {T0}
 
 
 def test_views_outlive_the_shelf() -> None:

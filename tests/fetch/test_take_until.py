@@ -18,6 +18,7 @@ from kcore.errors import (
 from kcore.events import ControlRecordsPassed
 from kcore.fetch.config import TAKE_BYTES
 from kcore.structs import OffsetAndMetadata
+from kcore.wire.codes import ErrorCode
 
 A, B = tp(0), tp(1)
 
@@ -75,7 +76,7 @@ def test_what_follows_stays_buffered() -> None:
 
 
 def test_an_end_in_a_gap_is_where_the_position_comes_to() -> None:
-    world = stocked(batch(0, 2, epoch=5), batch(8, 2, epoch=6))
+    world = stocked(batch(0, epoch=4), batch(1, epoch=5), batch(8, 2, epoch=6))
     held = world.fetcher.buffered_bytes
     assert below(world, 4) == [0, 1]
     assert below(world, 4) == []
@@ -126,14 +127,45 @@ def test_who_has_no_position_is_told_so() -> None:
         world.fetcher.take_until(9, world.now_ms, {A: 3, B: 3})
 
 
-def test_what_is_wrong_beyond_the_end_waits_for_who_asks_for_it() -> None:
+@pytest.mark.parametrize("end", [4, 6])
+def test_what_is_wrong_beyond_the_end_waits_for_who_asks_for_it(end: int) -> None:
     spoilt = batch(6, 2)
     world = stocked(batch(0, 2), spoilt[:-1] + bytes([spoilt[-1] ^ 1]))
-    assert below(world, 4) == [0, 1]
-    assert below(world, 4) == []
-    assert world.at(A) == 4
+    assert below(world, end) == [0, 1]
+    assert below(world, end) == []
+    assert world.at(A) == end
     with pytest.raises(CorruptRecordError):
         world.take()
+
+
+def test_who_is_there_already_gives_nothing_when_another_has_begun_anew() -> None:
+    world = World(A, B, policy="earliest")
+    world.tick()
+    world.fetched(data(A, batch(0, 2)), session_id=7)
+    world.fetched(failed(A, ErrorCode.OFFSET_OUT_OF_RANGE), session_id=7)
+    assert below(world, 2) == [0, 1]
+    world.fetched(data(B, batch(0, 2)), session_id=7)
+    behind = {A: 5, B: 0}
+    assert world.fetcher.take_until(9, world.now_ms, behind) == {}
+    assert behind == {A: 5}
+    assert world.at(A) is None
+    assert world.at(B) == 0
+    assert world.take() == {B: [0, 1]}
+
+
+def test_what_is_known_to_be_wrong_beyond_the_end_keeps_nobody_from_coming_there() -> None:
+    spoilt = batch(6, 2)
+    world = stocked(batch(0, 2), spoilt[:-1] + bytes([spoilt[-1] ^ 1]))
+    assert world.take() == {A: [0, 1]}
+    for end in (4, 6):
+        with pytest.raises(CorruptRecordError):
+            world.take()
+        assert below(world, end) == []
+        assert world.at(A) == end
+    assert below(world, 4) == []
+    assert world.at(A) == 6
+    with pytest.raises(CorruptRecordError):
+        below(world, 7)
 
 
 def test_a_deserializer_beyond_the_end_likewise() -> None:
