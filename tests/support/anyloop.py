@@ -39,6 +39,8 @@ _nursery: trio.Nursery | None = None
 def on(loop):
     """Everything here is this loop's."""
     global _loop  # noqa: PLW0603 - one test at a time
+    if loop == "uvloop":
+        uvloop.new_event_loop().close()  # the first one opens what the process keeps
     _loop = loop
     yield
     _loop = "asyncio"

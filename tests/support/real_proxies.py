@@ -37,18 +37,22 @@ class Made(NamedTuple):
     asks: bool = True
 
 
+# It takes uvloop where there is one, and then asks for a loop in a way that uvloop refuses.
+_PPROXY = "import sys; sys.modules['uvloop'] = None; from pproxy.server import main; main()"
+
+
 def _pproxy(port: int, asks: bool, _folder: Path) -> list[str]:
     user = f"#{USER}:{PLAIN_PASSWORD}" if asks else ""
     listen = f"http+socks5://{HOST}:{port}{user}"
     # --auth: who was let in once is not let in for a month without a word.
-    return [sys.executable, "-m", "pproxy", "--auth=-1", "-l", listen]
+    return [sys.executable, "-c", _PPROXY, "--auth=-1", "-l", listen]
 
 
 def _pproxy_by_tls(port: int, asks: bool, _folder: Path) -> list[str]:
     user = f"#{USER}:{PLAIN_PASSWORD}" if asks else ""
     pair = authority().broker
     listen = ["-l", f"http+ssl://{HOST}:{port}{user}", "--ssl", f"{pair.certfile},{pair.keyfile}"]
-    return [sys.executable, "-m", "pproxy", "--auth=-1", *listen]
+    return [sys.executable, "-c", _PPROXY, "--auth=-1", *listen]
 
 
 def _microsocks(port: int, asks: bool, _folder: Path) -> list[str]:
