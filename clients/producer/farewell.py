@@ -34,7 +34,7 @@ def see_off(
     producer: object, courier: Courier, name: str
 ) -> weakref.finalize[[Courier, str], object]:
     """Have the courier end when the producer is dropped, or the program ends; `detach` the answer
-    once it is closed.
+    once it is closed. name: "": to drop it is as good as to close it, and nothing is said.
     """
     _open.add(courier)
     farewell = weakref.finalize(producer, _dropped, courier, name)
@@ -46,12 +46,13 @@ def _dropped(courier: Courier, name: str) -> None:
     # In whichever thread collects garbage, with whatever locks it holds: only told, never waited.
     if not courier.over:
         courier.abandon()
-        warnings.warn(
-            f"producer {name} was dropped without close(): what it was sent is delivered "
-            "on the side",
-            ResourceWarning,
-            stacklevel=2,
-        )
+        if name:
+            warnings.warn(
+                f"producer {name} was dropped without close(): what it was sent is delivered "
+                "on the side",
+                ResourceWarning,
+                stacklevel=2,
+            )
 
 
 def _at_exit() -> None:

@@ -184,7 +184,6 @@ def test_a_full_queue_has_room_again_when_reports_were_told(make):
     assert producer.flush(30) == 0
 
 
-@pytest.mark.filterwarnings("ignore:.*without close:ResourceWarning")
 def test_a_producer_that_its_callbacks_hold_is_let_go(where):
     def use():
         producer = OURS.Producer({"bootstrap.servers": where})

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from kcore.clients.producer.farewell import see_off
 from kcore.clients.producer.producer import Producer
 from kcore.clients.stand_in.confluent.errors import named, raised
 from kcore.clients.stand_in.confluent.happenings import Happenings
@@ -29,6 +30,8 @@ class Writer(Producer):
             super().__init__(**options)
         except KafkaError as error:
             raise raised(error) from error
+        self._farewell.detach()
+        self._farewell = see_off(self, self._courier, "")  # nobody closes it, which is usual there
         self._courier._reporter = happenings  # noqa: SLF001 - in its place, and it is one
         happenings.watch(self._core._links.measures)  # noqa: SLF001 - as above
         self.now_ms = self._courier.now_ms
@@ -98,9 +101,8 @@ class Writer(Producer):
             courier.nudge()
 
     def let_go(self) -> None:
-        """Nobody closes it, which is usual there: deliver what there is, then end."""
-        self._farewell.detach()
-        self._courier.abandon()
+        """Deliver what there is, then end."""
+        self._farewell()
 
     def authenticate_as(self, username: str, password: str) -> None:
         """On connections that are made from now on."""
