@@ -1,5 +1,5 @@
-"""What a record costs that is sent, of CPU and by the clock, beside confluent-kafka's and
-kafka-python's.
+"""What a record costs that is sent, of CPU and by the clock, beside confluent-kafka, kafka-python
+and aiokafka.
 
 `python -m bench.producer`: each contender sends the same records to an embedded broker, which is a
 process of its own, so that the CPU time is the client's alone; rounds take turns. By the clock is
@@ -11,6 +11,7 @@ from the first `send` to the end of `flush`. The buffer has room for all of them
 from __future__ import annotations
 
 import argparse
+import asyncio
 import multiprocessing
 import statistics
 import sys
@@ -91,6 +92,35 @@ def run_kafka_python(bootstrap: str, count: int) -> Took:
     return took
 
 
+async def send_all_async(producer: Any, count: int) -> Took:
+    await producer.start()
+    await producer.send_and_wait("bench", VALUE)
+    cpu, clock = time.process_time(), time.monotonic()
+    for _ in range(count):
+        await producer.send("bench", VALUE)
+    await producer.flush()
+    took = time.process_time() - cpu, time.monotonic() - clock
+    await producer.stop()
+    return took
+
+
+def run_kcore_async(bootstrap: str, count: int) -> Took:
+    from kcore import AsyncProducer
+
+    producer = AsyncProducer(bootstrap_servers=bootstrap, buffer_memory=1 << 28)
+    return asyncio.run(send_all_async(producer, count))
+
+
+def run_aiokafka(bootstrap: str, count: int) -> Took:
+    async def work() -> Took:
+        from aiokafka import AIOKafkaProducer
+
+        producer = AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True)
+        return await send_all_async(producer, count)
+
+    return asyncio.run(work())
+
+
 CONTENDERS: dict[str, Callable[[str, int], Took]] = {
     "kcore": run_kcore,
     "kcore, 128 KiB": partial(run_kcore, batch_size=LARGE),
@@ -100,6 +130,8 @@ CONTENDERS: dict[str, Callable[[str, int], Took]] = {
     "confluent-kafka, 128 KiB": partial(run_confluent, batch_size=LARGE),
     "confluent-kafka, 1 MB": partial(run_confluent, batch_size=1_000_000),
     "kafka-python": run_kafka_python,
+    "kcore AsyncProducer": run_kcore_async,
+    "aiokafka": run_aiokafka,
 }
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcore.errors import ConcurrentUseError, IllegalStateError
+from kcore.stint import Stint
 from kcore.timers import NEVER
 from kcore.transports import Pump
 from kcore.transports.asyncio_driver import AsyncioTransport
@@ -95,11 +96,7 @@ class LoopTurns:
         self.ways: Ways
         self.breathe: Callable[[], Awaitable[None]]
         self.closed = self.orphaned = False
-        # Since the loop had its turn: records that passed, and when that began. The mark is what
-        # the next turn takes away; None: nothing has passed in this one.
-        self._mark: Cancellable | None = None
-        self._passed = 0
-        self._began_at = 0
+        self.stint = Stint(RECORDS_PER_TURN, TURN_MS)
         self._alarm: Cancellable | None = None
         self._alarm_at = NEVER
         self._soon: Cancellable | None = None
@@ -200,22 +197,20 @@ class LoopTurns:
 
     def passed(self, records: int) -> None:
         """So many records went by, or are as good as that."""
-        if self._mark is None and records and self.loop is not None:
-            self._mark = self.loop.call_soon(self._turned)
-            self._began_at = self.now_ms()
-        self._passed += records
+        stint = self.stint
+        if not stint.begun and records and self.loop is not None:
+            self.loop.call_soon(self._turned)
+            stint.begin(self.now_ms())
+        stint.records += records
 
     def _turned(self) -> None:
         """The loop has its turn, or is about to end."""
-        self._mark = None
-        self._passed = 0
+        self.stint.end()
 
     @property
     def spent(self) -> bool:
         """Whether the rest of the program must have its turn before more goes by."""
-        return self._mark is not None and (
-            self._passed >= RECORDS_PER_TURN or self.now_ms() - self._began_at >= TURN_MS
-        )
+        return self.stint.begun and self.stint.spent(self.now_ms())
 
     # The end ------------------------------------------------------------------------------------
 

@@ -20,12 +20,10 @@ from kcore.clients.looping import begin_at_names
 from kcore.clients.measured import ID_TIMEOUT_MS, Measured, told_id
 from kcore.clients.opening import open_loop_sasl, open_proxy, open_tls, socket_options, tie
 from kcore.clients.producer.async_deliveries import (
-    LoopTicket,
-    RecordMetadata,
     RowsFuture,
+    Taken,
     Witness,
     rows_future,
-    unknown,
 )
 from kcore.clients.producer.async_transactions import AsyncTransactions
 from kcore.clients.producer.batches import (
@@ -35,6 +33,8 @@ from kcore.clients.producer.batches import (
     sent_batch,
 )
 from kcore.clients.producer.loop_courier import LoopCourier
+from kcore.clients.producer.loop_door import LoopDoor
+from kcore.clients.producer.metadata import RecordMetadata, unknown
 from kcore.clients.producer.packing import (
     Headers,
     Packing,
@@ -55,14 +55,11 @@ from kcore.errors import (
     ProducerClosed,
 )
 from kcore.events import OperationCompleted
-from kcore.locks import WorkLock
 from kcore.produce.feeding import RowsDelivery
-from kcore.produce.intake import Door
 from kcore.producer.config import ProducerConfig
 from kcore.structs import ProducerRecord
 from kcore.transports import monotonic_ms
 from kcore.transports.asyncio_driver import AsyncioTransport
-from kcore.transports.background import make_lock
 from kcore.transports.loops import Loop, here, running
 
 if TYPE_CHECKING:
@@ -94,15 +91,11 @@ class AsyncProducer(AsyncTransactions, Measured):
         self._packing = Packing(
             self._settings, _known(self._courier), self._core.available_partitions, unknown
         )
-        self._is_plain = self._packing.is_plain
         self._interceptors = self._packing.interceptors
-        self._door = Door(
-            self._core.intake, WorkLock(make_lock("asyncio"), ()), LoopTicket, self._courier
-        )
+        self._door = LoopDoor(self._core.intake, self._courier, self._courier.stint)
         self._take = self._door.send
         self._place = Place("producer")
         self._line: AbstractAsyncContextManager[object]  # the first who waits for room
-        self._in_line = 0
         self.config: dict[str, object] = self._settings.as_mapping()
 
     def _connect(self, settings: ProducerConfig) -> LoopCourier:
@@ -130,6 +123,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         self._place.check()
         with self._place.starting():
             await self._begin()
+        self._door.open = self._packing.is_plain
 
     async def _begin(self) -> None:
         courier, settings, loop = self._courier, self._settings, here()
@@ -139,6 +133,7 @@ class AsyncProducer(AsyncTransactions, Measured):
             await begin_at_names(self._core, settings)
             self._place.bind(loop)
             courier.bind(loop)
+            self._door.bind(loop)
             self._line = courier.ways.lock()
         limit_ms = settings.bootstrap_timeout_ms
         operation = self._core.fetch_metadata((), courier.now_ms(), limit_ms)
@@ -249,39 +244,36 @@ class AsyncProducer(AsyncTransactions, Measured):
         brokers are asked anew. TypeError. TopicAuthorizationFailedError, InvalidTopicError.
         ProducerClosed. Everything else is told by the future.
         """
+        future = self._take(topic, value, key, partition, timestamp_ms, headers)
+        if future is not None:
+            return future
         self._enter()
-        courier = self._courier
-        if courier.spent:
-            await courier.breathe()
-        if self._is_plain and not self._in_line:
-            # What is not ready to go into a batch comes back as None, untouched.
-            try:
-                ticket = self._take(topic, key, value, headers, partition, timestamp_ms)
-            except (TypeError, ValueError):
-                check_headers(headers)  # which says what it is about
-                raise
-            if ticket is not None:
-                return courier.follow(ticket)
+        if self._courier.spent:
+            await self._courier.breathe()
+            future = self._take(topic, value, key, partition, timestamp_ms, headers)
+            if future is not None:
+                return future
         if timestamp_ms is None:
             timestamp_ms = time.time_ns() // 1_000_000
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, listed(headers), partition, timestamp_ms)
-            return courier.follow(await self._looked_at(record, self._interceptors))
-        ticket = await self._deliver(topic, value, key, headers, partition, timestamp_ms)
-        return courier.follow(ticket)
+            taken = await self._looked_at(record, self._interceptors)
+        else:
+            taken = await self._deliver(topic, value, key, headers, partition, timestamp_ms)
+        return self._door.follow(*taken)
 
     async def _looked_at(
         self, record: ProducerRecord, interceptors: ProducerInterceptors
-    ) -> LoopTicket:
+    ) -> Taken:
         """Take what interceptors make of a record, and have them hear what becomes of it."""
         record = interceptors.on_send(record)
         try:
-            ticket = await self._deliver(*record)
+            taken = await self._deliver(*record)
         except BaseException as error:
             interceptors.not_sent(record, _told(error))
             raise
-        ticket.batch.waiters.append(Witness(ticket, interceptors, record.headers))
-        return ticket
+        taken[0].waiters.append(Witness(taken, interceptors, record.headers))
+        return taken
 
     async def _deliver(
         self,
@@ -291,17 +283,13 @@ class AsyncProducer(AsyncTransactions, Measured):
         headers: Headers | None,
         partition: int | None,
         timestamp_ms: int,
-    ) -> LoopTicket:
+    ) -> Taken:
         """Check and serialize a record, then take it, as soon as that can be done."""
         if self._packing.chooses and partition is None:
             await self.partitions_for(topic)  # the partitioner asks, and cannot wait
         record = self._packing.pack(topic, key, value, headers, partition, timestamp_ms)
-        _, packed_key, packed_value, given, _, timestamp_ms = record
         batch, number = await self._append(record)
-        ticket: LoopTicket = self._door.ticket(
-            batch, number, packed_key, packed_value, given, timestamp_ms
-        )
-        return ticket
+        return batch, number, record[-1]
 
     async def send_and_wait(
         self,
@@ -348,7 +336,7 @@ class AsyncProducer(AsyncTransactions, Measured):
             courier.turn_soon()  # it may have moved a deadline
             return False
 
-        if not self._in_line and attempt():
+        if not self._door.in_line and attempt():
             return taken[0]
         limit_ms = self._settings.max_block_ms
         try:
@@ -369,12 +357,12 @@ class AsyncProducer(AsyncTransactions, Measured):
     @asynccontextmanager
     async def _standing_in_line(self) -> AsyncIterator[None]:
         """Be the first of those who wait for room: nobody who comes later is served before."""
-        self._in_line += 1
+        self._door.in_line += 1
         try:
             async with self._line:
                 yield
         finally:
-            self._in_line -= 1
+            self._door.in_line -= 1
 
     async def _until(self, done: Callable[[], bool]) -> None:
         """Wait until `done()`. ProducerClosed, or what else ended the courier."""

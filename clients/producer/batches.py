@@ -7,7 +7,9 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
-from kcore.clients.producer.async_deliveries import RecordMetadata, metadata_of, tell_rows
+from kcore.clients.producer.async_deliveries import tell_rows
+from kcore.clients.producer.loop_door import metadata_of
+from kcore.clients.producer.metadata import RecordMetadata
 from kcore.clients.producer.packing import Headers, Packing, check_headers
 from kcore.errors import IllegalArgumentError, IllegalStateError, RecordTooLargeError
 from kcore.produce.feeding import RowsDelivery

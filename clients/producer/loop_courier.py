@@ -6,12 +6,10 @@ can be collected.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from kcore.clients.log import Log
-from kcore.clients.producer.async_deliveries import LoopTicket, RecordMetadata
 from kcore.clients.producer.dispatch import STRIKES_MAX, Dispatch
 from kcore.clients.turns import READS_PER_TURN, LoopTurns
 from kcore.errors import KafkaError, ProducerClosed
@@ -71,18 +69,6 @@ class LoopCourier(LoopTurns, Dispatch):
         self._strikes = 0  # turns in a row that were
         self.told_of: object = None
         release_in_child(self)
-
-    # Records ------------------------------------------------------------------------------------
-
-    def follow(self, ticket: LoopTicket) -> asyncio.Future[RecordMetadata]:
-        """The future of a record that was taken just now."""
-        loop = self.loop
-        assert loop is not None
-        future: asyncio.Future[RecordMetadata] = loop.create_future()
-        ticket.calls = future
-        ticket.batch.waiters.append(ticket)
-        self.passed(1)
-        return future
 
     def nudge(self) -> None:
         """If something was begun, make a turn when what runs now has let go of the loop: what it

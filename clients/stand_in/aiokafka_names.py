@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from kcore import admin
 from kcore.clients.consumer.rebalance import ConsumerRebalanceListener
-from kcore.clients.producer.async_deliveries import RecordMetadata
 from kcore.clients.producer.batches import ProducerBatch
+from kcore.clients.producer.metadata import RecordMetadata
 from kcore.clients.stand_in import aiokafka_classes as own
 from kcore.clients.stand_in import shared
 from kcore.clients.stand_in.modules import Table

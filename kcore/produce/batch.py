@@ -93,7 +93,6 @@ class Batch(Filling):
         "state",
         "tp",
         "trouble",
-        "waiters",
     )
 
     def __init__(
@@ -129,8 +128,7 @@ class Batch(Filling):
         self.record_errors: dict[int, KafkaError] = {}
         self.part_of: Batch | None = None  # the batch that was split first
         self.parts: list[tuple[int, Batch]] = []
-        # The application's, told when it is done; the parts of a split batch share them.
-        self.waiters: list[Any] = []
+        self.waiters = []  # the parts of a split batch share them
         # What takes the records while it is open.
         self.builder = builder or new_builder(config)
 

@@ -1,7 +1,30 @@
+from cpython.long cimport PyLong_AsLongLong
 from libc.stdint cimport int64_t
 
 from kcore.locks cimport WorkLock
 from kcore.records.builder cimport BatchBuilder
+
+
+cdef int64_t now_wall_ms() except -1
+
+
+cdef inline bint goes_as_it_is(topic, key, value, headers, partition) noexcept:
+    """Whether a record has the types it has in a batch."""
+    return type(topic) is str and (
+        (type(value) is bytes or value is None)
+        and (type(key) is bytes or key is None)
+        and (type(headers) is list or headers is None)
+        and (type(partition) is int or partition is None)
+    )
+
+
+cdef inline int64_t moment_of(timestamp_ms) except -2:
+    """Of a record; None: now. -1: it cannot be."""
+    if timestamp_ms is None:
+        return now_wall_ms()
+    if type(timestamp_ms) is int and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF:
+        return PyLong_AsLongLong(timestamp_ms)
+    return -1
 
 
 cdef class Budget:
@@ -13,6 +36,7 @@ cdef class Budget:
 cdef class Filling:
     cdef public BatchBuilder builder
     cdef public bytearray data
+    cdef public list waiters
 
 
 cdef class Inlet:

@@ -19,6 +19,7 @@ class Budget:
 class Filling:
     builder: BatchBuilder | None
     data: bytearray | None
+    waiters: list[Any]
     def pack(self) -> None: ...
 
 @disjoint_base

@@ -14,7 +14,6 @@ cimport cython
 from cpython.bytes cimport PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.list cimport PyList_GET_SIZE
-from cpython.long cimport PyLong_AsLongLong
 from cpython.object cimport PyObject
 from cpython.time cimport time
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
@@ -73,7 +72,9 @@ cdef class Budget:
 
 
 cdef class Filling:
-    """What takes records while it has a builder. data: what is to be sent, once it is sealed."""
+    """What takes records while it has a builder. data: what is to be sent, once it is sealed.
+    waiters: the application's, told when records of it are over.
+    """
 
     def pack(self) -> None:
         """Seal the builder. A signal handler sees that done or not done: its bytes are there once.
@@ -263,18 +264,10 @@ cdef class Door:
         cdef Filling filling
         cdef WorkLock lock = self.lock
         cdef int64_t at_ms
-        if type(topic) is not str or not (
-            (type(value) is bytes or value is None)
-            and (type(key) is bytes or key is None)
-            and (type(headers) is list or headers is None)
-            and (type(partition) is int or partition is None)
-        ):
+        if not goes_as_it_is(topic, key, value, headers, partition):
             return None
-        if timestamp_ms is None:
-            at_ms = now_wall_ms()
-        elif type(timestamp_ms) is int and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF:
-            at_ms = PyLong_AsLongLong(timestamp_ms)
-        else:
+        at_ms = moment_of(timestamp_ms)
+        if at_ms < 0:
             return None
         lock.take()
         try:

@@ -322,7 +322,7 @@ def test_who_waits_for_room_is_served_in_turn(broker, topic):
             tasks = []
             for given in [("large", 3_500), ("small", 10), ("large again", 3_500), ("last", 10)]:
                 tasks.append(anyloop.create_task(one(*given)))
-                await settled(lambda: producer._in_line == len(tasks))
+                await settled(lambda: producer._door.in_line == len(tasks))
             assert order == []
             await anyloop.gather(*tasks)
             assert order == ["large", "small", "large again", "last"]
@@ -342,7 +342,7 @@ def test_nobody_overtakes_by_a_batch_that_is_open(broker, topic):
             await anyloop.sleep(0.02)
             await producer.send(topic, bytes(500))
             large = anyloop.create_task(producer.send(topic, bytes(3_000)))
-            await settled(lambda: producer._in_line == 1)
+            await settled(lambda: producer._door.in_line == 1)
             small = await anyloop.create_task(producer.send(topic, b"small"))
             assert large.done()
             assert (await small).offset > (await large.result()).offset
@@ -436,12 +436,12 @@ def test_who_stands_in_line_and_is_cancelled_holds_up_nobody(broker, topic):
             broker.delay("Produce", 200, times=1)
             await producer.send(topic, bytes(1_800))
             tasks = [anyloop.create_task(producer.send(topic, bytes(1_500))) for _ in range(6)]
-            await settled(lambda: producer._in_line == 6)
+            await settled(lambda: producer._door.in_line == 6)
             for task in (tasks[0], tasks[2], tasks[5]):
                 task.cancel()
             await anyloop.wait(tasks)
             assert [task.cancelled() for task in tasks] == [True, False, True, False, False, True]
-            assert producer._in_line == 0
+            assert producer._door.in_line == 0
             await producer.flush()
         assert broker.end_offsets(topic) == [5]
 

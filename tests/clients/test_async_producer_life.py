@@ -487,7 +487,7 @@ def test_delivered_batches_leave_nothing_to_the_collector(broker):
                     futures = [await producer.send("t", b"v") for _ in range(10)]
                     await anyloop.gather(*futures)
                 kinds = [type(one).__name__ for one in gc.get_objects()]
-                assert kinds.count("LoopTicket") < 50
+                assert kinds.count("Followers") < 50
                 assert kinds.count("Batch") < 50
             finally:
                 gc.enable()

@@ -49,6 +49,9 @@ VERBS = {
 }
 
 
+FEW = 5  # nearly all of `send` is compiled, where no signal is looked for
+
+
 def struck_at(runner, producer, verb, at):
     """Whether it was."""
 
@@ -94,7 +97,8 @@ def strike_all(broker, name, places):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_what_is_sent_goes_out_behind_a_strike(broker, name):
-    assert strike_all(broker, name, [*range(2, 70, 5)]) >= (2 if name == "send" else 4)
+    places, least = (range(1, 8), FEW) if name == "send" else (range(2, 70, 5), 4)
+    assert strike_all(broker, name, [*places]) >= least
 
 
 # In those behind, what waits is struck in asyncio's own loop, which loses the callback that it was
@@ -105,4 +109,4 @@ PLACES = dict.fromkeys(VERBS, 250) | {"flush": 150, "table": 100}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VERBS)
 def test_every_place(broker, name):
-    assert strike_all(broker, name, [*range(1, PLACES[name])]) >= 10
+    assert strike_all(broker, name, [*range(1, PLACES[name])]) >= (FEW if name == "send" else 10)

@@ -195,7 +195,7 @@ def test_a_send_that_waits_for_room_and_is_cancelled_has_taken_nothing(broker):
                 with trio.move_on_after(0.01) as scope:
                     await producer.send("room", bytes(3_000))
                 assert scope.cancelled_caught
-            assert producer._in_line == 0
+            assert producer._door.in_line == 0
             await producer.send_and_wait("room", b"last")
         assert broker.end_offsets("room") == [3]
 

@@ -1,0 +1,226 @@
+"""The futures of records that were sent from a loop, and what may go by between its turns: rules of
+`loop_door.pyx` and `stint.pyx` that no broker brings about at will.
+"""
+
+import asyncio
+import pickle
+
+import pytest
+
+from kcore.clients.producer.loop_door import LoopDoor
+from kcore.clients.producer.metadata import RecordMetadata
+from kcore.errors import InvalidRecordError, KafkaError, TransactionAbortedError
+from kcore.produce import splitting
+from kcore.produce.batch import Batch
+from kcore.produce.config import ProduceConfig
+from kcore.produce.intake import Budget, Intake, Receiver
+from kcore.stint import Stint
+from kcore.structs import TopicPartition
+
+T0 = TopicPartition("t", 0)
+
+
+class Courier(Receiver):
+    told_of = None
+
+    def __init__(self):
+        self.stopped = False
+        self.turns = 0
+
+    def passed(self, records):
+        self.turns += records
+
+
+class World:
+    """A batch of records, each with a future."""
+
+    def __init__(self, count, **options):
+        self.courier, self.stint = Courier(), Stint(500, 4)
+        self.door = LoopDoor(Intake(Budget(1 << 20, 1 << 14), 1 << 14), self.courier, self.stint)
+        self.door.bind(asyncio.get_running_loop())
+        self.config = ProduceConfig(**options)
+        self.batch = Batch(T0, self.config, 0, (1,))
+        self.futures = [self.add(at) for at in range(count)]
+
+    def add(self, at):
+        return self.door.follow(self.batch, self.batch.append(1000 + at, None, b"v", []), 1000 + at)
+
+    def settle(self, batch=None):
+        for waiter in self.batch.waiters:
+            assert not waiter.settle(batch or self.batch)
+
+    def deliver(self, batch, base_offset):
+        batch.base_offset = base_offset
+        batch.finish()
+        self.settle(batch)
+
+
+def in_a_loop(test):
+    return lambda: asyncio.run(test())
+
+
+@in_a_loop
+async def test_all_of_a_batch_are_told_side_by_side():
+    world = World(5)
+    world.batch.log_start_offset = 3
+    world.settle()
+    assert not any(future.done() for future in world.futures)
+    world.deliver(world.batch, 70)
+    found = [future.result() for future in world.futures]
+    assert found == [RecordMetadata("t", 0, T0, 70 + at, 1000 + at, 0, 3) for at in range(5)]
+    assert all(type(one) is RecordMetadata for one in found)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert len(world.batch.waiters) == 1
+
+
+@in_a_loop
+async def test_the_time_of_the_log_is_told_where_that_is_what_counts():
+    world = World(2)
+    world.batch.log_append_time_ms = 5
+    world.deliver(world.batch, 0)
+    assert [(f.result().timestamp, f.result().timestamp_type) for f in world.futures] == [
+        (5, 1)
+    ] * 2
+
+
+@in_a_loop
+async def test_nobody_has_said_where_they_are():
+    world = World(2)
+    world.deliver(world.batch, -1)  # acks=0
+    assert [future.result().offset for future in world.futures] == [-1, -1]
+
+
+@in_a_loop
+async def test_who_was_cancelled_hears_nothing_and_the_others_do():
+    world = World(3)
+    world.futures[1].cancel()
+    world.deliver(world.batch, 7)
+    assert [world.futures[at].result().offset for at in (0, 2)] == [7, 9]
+    assert world.futures[1].cancelled()
+
+
+@in_a_loop
+async def test_a_batch_that_is_told_of_twice_is_told_once():
+    world = World(3)
+    world.deliver(world.batch, 7)
+    first = [future.result() for future in world.futures]
+    world.settle()
+    assert all(one is future.result() for one, future in zip(first, world.futures, strict=True))
+
+
+class Strikes:
+    """A loop's future that a signal strikes."""
+
+    struck = False
+
+    def done(self):
+        return False
+
+    def set_result(self, result):
+        if not self.struck:
+            self.struck = True
+            raise KeyboardInterrupt
+        self.result = result
+
+
+@in_a_loop
+async def test_who_is_struck_in_the_middle_goes_on_from_there():
+    world, strikes = World(1), Strikes()
+    loop = asyncio.get_running_loop()
+    world.door.bind(type("Loop", (), {"create_future": lambda _: strikes})())
+    world.add(1)
+    world.door.bind(loop)
+    last = world.add(2)
+    with pytest.raises(KeyboardInterrupt):
+        world.deliver(world.batch, 5)
+    first = world.futures[0].result()
+    assert not last.done()
+    world.settle()
+    assert (first.offset, strikes.result.offset, last.result().offset) == (5, 6, 7)
+    assert world.futures[0].result() is first
+
+
+@in_a_loop
+async def test_one_record_is_refused_and_the_others_are_with_it_or_not():
+    world = World(3)
+    refused = InvalidRecordError("x")
+    world.batch.error, world.batch.record_errors = KafkaError("with them"), {1: refused}
+    world.settle()  # it is not over
+    assert not any(future.done() for future in world.futures)
+    world.batch.finish()
+    world.settle()
+    assert world.futures[1].exception() is refused
+    assert [str(world.futures[at].exception()) for at in (0, 2)] == ["with them"] * 2
+
+
+def unheard_of(errors):
+    """What a loop is told of futures with errors at which nobody has looked."""
+
+    async def main():
+        heard = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: heard.append(about))
+        for error in errors:
+            world = World(3)
+            world.batch.error = error
+            world.batch.finish()
+            world.settle()
+            del world
+        await asyncio.sleep(0)
+        return heard
+
+    return asyncio.run(main())
+
+
+def test_a_batch_that_fails_is_told_once_to_those_who_look_at_no_future():
+    assert len(unheard_of([KafkaError("a")])) == 1
+    assert len(unheard_of([KafkaError("a"), KafkaError("b")])) == 2
+
+
+def test_what_the_user_has_aborted_is_no_news():
+    assert unheard_of([TransactionAbortedError("aborted")]) == []
+    failed = TransactionAbortedError("aborted")
+    failed.__cause__ = KafkaError("because of this")
+    assert len(unheard_of([failed])) == 1
+
+
+@in_a_loop
+async def test_parts_of_a_batch_are_told_as_they_come():
+    world = World(4, batch_size=150)
+    world.batch.seal()
+    world.batch.identify(-1, -1, -1)  # its checksum
+    parts = splitting.split(world.batch, world.config)
+    assert len(parts) > 1
+    world.deliver(parts[-1], 90)
+    told = [future.done() for future in world.futures]
+    assert told == sorted(told)
+    assert told[-1]
+    assert not told[0]
+    for at, part in enumerate(parts[:-1]):
+        world.deliver(part, 10 * at)
+    assert world.futures[0].result().offset == 0
+    assert all(future.done() for future in world.futures)
+
+
+@in_a_loop
+async def test_what_went_by_is_counted():
+    world = World(2)
+    assert world.courier.turns == 2  # it begins a stint, which this one does not
+    world.stint.begin(10)
+    world.add(2)
+    assert (world.stint.records, world.courier.turns) == (1, 2)
+
+
+# Between two turns --------------------------------------------------------------------------------
+
+
+def test_a_stint_is_over_by_its_records_or_by_the_clock():
+    stint = Stint(3, 4)
+    assert not stint.spent(1_000)  # nothing has gone by
+    stint.begin(10)
+    stint.records += 2
+    assert not stint.spent(13)
+    assert stint.spent(14)
+    stint.records += 1
+    assert stint.spent(10)
+    stint.end()
+    assert (stint.begun, stint.records, stint.spent(99)) == (False, 0, False)
