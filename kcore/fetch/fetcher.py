@@ -388,6 +388,9 @@ class Fetcher:
         reader = entry.reader
         assert reader is not None  # or nothing could have been taken
         self._move_past(partition, reader)
+        if partition.refused:
+            self._shelf.accept(partition)
+            self._planner.touch(partition)
         if reader.exhausted:
             self._finish(partition)
         else:
@@ -452,7 +455,9 @@ class Fetcher:
             self._moves.clear()
         if isinstance(error, (CorruptRecordError, UnsupportedCodecError)):
             self._shelf.replace(partition, error)
-            self._planner.touch(partition)
+        else:
+            self._shelf.refuse(partition)
+        self._planner.touch(partition)
         self._shelf.pass_turn(partition)
 
     # -- errors that have no place in a log --------------------------------------------------------

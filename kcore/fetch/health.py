@@ -42,7 +42,7 @@ def _without_position(partition: Partition) -> str:
 
 
 def _with_position(partition: Partition, planner: Planner) -> str:
-    if not partition.can_go_on:
+    if partition.refused or not partition.can_go_on:
         return f"stuck at offset {partition.offset}: an error waits to be raised"
     if partition.node is None:
         return f"not fetched for now: {partition.error or 'not planned yet'}"

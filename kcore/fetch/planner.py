@@ -251,7 +251,7 @@ class Planner:
             self._adopt_leader(partition)  # may put the position in doubt
         node_id: int | None = None
         wanted = partition.assigned and partition.deliverable and partition.can_go_on
-        if wanted and not self._ended:
+        if wanted and not partition.refused and not self._ended:
             if partition.retry_at > now_ms:
                 self._partition_retries.set(partition, partition.retry_at)
             else:

@@ -190,6 +190,18 @@ class Shelf:
             return
         self.took(entry, entry.reader.size_bytes)
 
+    def refuse(self, partition: Partition) -> None:
+        """A deserializer does not take its next record: what it holds waits for nobody's turn."""
+        partition.refused = True
+        for entry in partition.entries:
+            self.took(entry, 0)
+
+    def accept(self, partition: Partition) -> None:
+        """It has taken one."""
+        partition.refused = False
+        for entry in partition.entries:
+            self.took(entry, 0 if entry.reader is None else entry.reader.size_bytes)
+
     def pass_turn(self, partition: Partition) -> None:
         """The next partition's turn, though this one's entry is not through."""
         self._had_its_turn(partition)
@@ -206,6 +218,7 @@ class Shelf:
         while partition.entries:
             self._release(partition.entries.pop())
         partition.next_offset = partition.offset
+        partition.refused = False
         self.ring.pop(partition, None)
         self._parked.pop(partition, None)
 
@@ -225,6 +238,7 @@ class Shelf:
         for partition in partitions:
             partition.entries.clear()
             partition.next_offset = partition.offset
+            partition.refused = False
 
     def _release(self, entry: Entry) -> None:
         if self.consumed is not None:

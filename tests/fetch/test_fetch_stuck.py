@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 import tracemalloc
 
 import pytest
 from fetch_world import World, asked, batch, data, failed, tp, validated
 
-from kcore.errors import CorruptRecordError
+from kcore.errors import CorruptRecordError, DeserializationError
 from kcore.fetch.config import STALE_ANSWERS_MAX
 from kcore.records.columns import Columns
 from kcore.structs import TopicPartition
@@ -175,6 +176,50 @@ def test_an_error_that_stays_does_not_grow() -> None:
         for _ in range(5)
     }
     assert len(frames) == 1
+
+
+def test_what_a_deserializer_refuses_does_not_hold_up_the_others() -> None:
+    """It is kept for the next try, and no more of its partition is fetched until that succeeds."""
+    poison = True
+
+    def value(topic: str, headers: object, raw: bytes) -> bytes:
+        if poison and topic == "other":
+            raise ValueError("no")
+        return raw
+
+    poisoned = [tp(number, "other") for number in range(10)]
+    world = World(
+        T0,
+        *poisoned,
+        max_partition_fetch_bytes=100 * KIB,
+        fetch_ahead_bytes=400 * KIB,
+        value_deserializer=value,
+    )
+    world.tick()
+    for first in range(0, 200, 10):
+        asks = world.fetcher._planner.nodes[1].session.asks
+        more = [
+            data(where, batch(asks[where].offset, 90, size=KIB))
+            for where in [one for one in asks if one != T0][:3]
+        ]
+        world.fetched(data(T0, batch(first, 10)), *more, session_id=7)
+        for _ in range(len(poisoned) + 3):
+            with contextlib.suppress(DeserializationError):
+                assert set(world.take()) <= {T0}
+        world.tick()
+        assert world.at(T0) == first + 10
+    where = poisoned[0]
+    assert T0 in asked(world.only())
+    assert world.fetcher.health(where) == "stuck at offset 0: an error waits to be raised"
+    assert world.fetcher.buffered_bytes < 2 * len(poisoned) * 100 * KIB
+    poison = False
+    taken = dict.fromkeys(poisoned, 0)
+    while any(count < 90 for count in taken.values()):
+        for one, offsets in world.take().items():
+            assert offsets[0] == taken[one]
+            taken[one] += len(offsets)
+    world.fetched(data(T0), session_id=7, after_ms=500)
+    assert asked(world.only())[where] == taken[where]
 
 
 @pytest.mark.parametrize("spoil", [-1, 16])
