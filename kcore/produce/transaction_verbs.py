@@ -240,7 +240,7 @@ class TransactionVerbs:
         """Whether batches of a partition may go out now."""
         if tp in self._parts:
             return True
-        if self.state not in {TxnState.IN_TRANSACTION, TxnState.COMMITTING} or self._renewing:
+        if self.state not in {TxnState.IN_TRANSACTION, TxnState.COMMITTING}:
             return False
         if self.explicit:
             self.use(tp)

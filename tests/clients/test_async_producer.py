@@ -205,9 +205,7 @@ def test_options(broker):
 # Batches ------------------------------------------------------------------------------------------
 
 
-def test_what_is_sent_in_one_turn_of_the_loop_goes_together(
-    broker, topic, each_loop, monkeypatch
-):
+def test_what_is_sent_in_one_turn_of_the_loop_goes_together(broker, topic, each_loop, monkeypatch):
     monkeypatch.setattr(turns, "TURN_MS", 60_000)  # a busy machine makes more turns of them
 
     async def main():

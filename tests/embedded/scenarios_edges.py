@@ -92,7 +92,6 @@ def more_partitions_than_there_may_be(peer):
     peer.ask(request, 4, note="12000 in two")
 
 
-
 @scenario
 def what_is_wrong_first(peer):
     """Of a topic with several things wrong, one is told."""

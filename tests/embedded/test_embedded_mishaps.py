@@ -120,9 +120,7 @@ def test_what_was_written_and_not_answered_comes_twice_without_idempotence(
 def test_a_transaction_whose_end_is_not_answered_is_committed_once(kcore_broker):
     kcore_broker.create_topic("t")
     kcore_broker.cut("EndTxn", served=True)
-    with kcore.Producer(
-        bootstrap_servers=kcore_broker.bootstrap, transactional_id="a"
-    ) as producer:
+    with kcore.Producer(bootstrap_servers=kcore_broker.bootstrap, transactional_id="a") as producer:
         producer.init_transactions()
         producer.begin_transaction()
         producer.send("t", b"v")

@@ -18,10 +18,11 @@ OFFSETS = {T0: OffsetAndMetadata(4, "")}
 # Epochs -------------------------------------------------------------------------------------------
 
 
-def test_a_batch_that_failed_costs_the_epoch():
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_batch_that_failed_costs_the_epoch(broken):
     desk = begun()
     transaction = desk.transaction
-    transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=True)
+    transaction.batch_failed(errors.KafkaTimeoutError("late"), broken=broken)
     assert isinstance(transaction.batch_error, errors.TransactionAbortedError)
     operation = desk.begin_verb(transaction.abort)
     desk.end()
@@ -86,7 +87,8 @@ def test_a_producer_that_needs_another_epoch_and_cannot_have_one_is_at_its_end()
 @pytest.mark.parametrize("broken", [False, True])
 def test_brokers_that_give_no_other_epoch(broken):
     desk = begun(init_version=1)
-    desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=broken)
+    for so in (broken, False):
+        desk.transaction.batch_failed(errors.RecordListTooLargeError("large"), broken=so)
     operation = desk.begin_verb(desk.transaction.abort)
     desk.end()
     if not broken:
@@ -150,6 +152,45 @@ def test_a_begin_that_nobody_has_heard_of_is_told_to_who_asks_again():
     desk.transaction.heard()
     with pytest.raises(errors.IllegalStateError):
         desk.begin_verb(desk.transaction.initialize)
+
+
+def test_an_end_that_nobody_has_heard_of_is_none_of_the_next_transaction():
+    desk = begun()
+    desk.begin_verb(desk.transaction.abort)
+    desk.end()
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    desk.add()
+    abort = desk.begin_verb(desk.transaction.abort)
+    assert abort not in desk.ended
+    assert not desk.end().committed
+    assert desk.ended[abort] is None
+
+
+def test_a_transaction_fails_for_its_own_reason():
+    desk = begun(level=2)
+    for epoch, reason in ((1, "first"), (2, "second")):
+        desk.transaction.batch_failed(errors.KafkaTimeoutError(reason), broken=True)
+        assert reason in str(desk.transaction.batch_error)
+        with pytest.raises(errors.TransactionAbortableError, match=reason):
+            desk.begin_verb(desk.transaction.commit)
+        desk.begin_verb(desk.transaction.abort)
+        desk.end(producer=(5, epoch))
+        desk.transaction.heard()
+        desk.transaction.begin()
+        assert desk.transaction.admits(T0)
+
+
+def test_what_is_given_up_with_a_transaction_that_was_aborted_has_no_other_reason():
+    desk = begun()
+    desk.begin_verb(desk.transaction.abort)
+    assert str(desk.transaction.batch_error) == "the transaction was aborted before this was sent"
+
+
+def test_a_partition_is_added_once_however_many_batches_there_are():
+    desk = begun()
+    desk.transaction.use(T0)
+    desk.nothing()
 
 
 def test_a_commit_that_nobody_has_heard_of_is_told_before_the_next_begins():

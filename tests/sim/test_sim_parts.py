@@ -294,9 +294,7 @@ def test_a_position_beyond_the_new_log_goes_on_at_its_end():
     logs.written(T0, [b"b", b"c"])
     logs.acknowledged(T0, 4, [b"b"])
     logs.acknowledged(T0, 7, [b"c"])
-    broken(
-        Rule.NEVER_SKIPS, Offsets(logs).handed, "m1", "g", replace(hands), T0, records(4, b"b")
-    )
+    broken(Rule.NEVER_SKIPS, Offsets(logs).handed, "m1", "g", replace(hands), T0, records(4, b"b"))
     offsets = Offsets(logs, named=True, unnamed=True)
     broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", replace(hands), T0, records(7, b"c"))
     offsets.handed("m1", "g", hands, T0, records(4, b"b"))
