@@ -67,14 +67,14 @@ class Sheet:
         """Locks were renewed, and last until then."""
         for parcel, stretches in self.parts:
             for first, marks in stretches:
-                for match in _RENEWED.finditer(marks):
+                for match in _RENEWED.finditer(marks) if RENEW in marks else ():
                     parcel.lock_until(first + match.start(), first + match.end() - 1, expires_at)
 
     def end(self, error: KafkaError | None) -> None:
         """It was answered, or given up: locks are renewed, or lost."""
         for parcel, stretches in self.parts:
             for first, marks in stretches:
-                for match in _RENEWED.finditer(marks):
+                for match in _RENEWED.finditer(marks) if RENEW in marks else ():
                     parcel.renewed(
                         first + match.start(), first + match.end() - 1, kept=error is None
                     )
@@ -122,6 +122,9 @@ _RENEWED: Final = re.compile(rb"\x%02x+" % RENEW)
 
 def batches_of(first: int, marks: bytes) -> Iterable[Batch]:
     """Offsets in a row: those that are alike for long, and between them those that are not."""
+    if marks.count(marks[0]) == len(marks):  # as most are
+        yield first, first + len(marks) - 1, [marks[0]]
+        return
     at = 0
     for match in _RUNS.finditer(marks):
         if at < match.start():

@@ -87,8 +87,12 @@ class Marks:
                 continue
             # A poll of one record looks at all others, too: what is alike is passed over quickly.
             said = run.translate(_SAID)
-            stretches = _ACKNOWLEDGED.finditer(run, said.find(1), said.rfind(1) + 1)
-            found += [(first + one.start(), one.group()) for one in stretches]
+            start, end = said.find(1), said.rfind(1) + 1
+            if said.count(1) == end - start:  # and what is in a row, as quickly
+                found.append((first + start, bytes(run[start:end])))
+            else:
+                stretches = _ACKNOWLEDGED.finditer(run, start, end)
+                found += [(first + one.start(), one.group()) for one in stretches]
             run[:] = told
         return found
 
