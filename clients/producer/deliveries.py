@@ -104,7 +104,7 @@ class RecordFuture(Ticket, Outcomes):
         outcome = self._outcome
         assert outcome is not None
         if outcome.error is not None:
-            raise outcome.error
+            raise outcome.error.with_traceback(None)  # or it grows: its batch has one
         return self._metadata(outcome)
 
     def _attend(self, bell: Any) -> None:

@@ -4,6 +4,7 @@ child of a fork.
 
 import os
 import time
+import traceback
 
 import pytest
 from kafka import KafkaProducer
@@ -11,6 +12,7 @@ from kafka.producer.future import FutureRecordMetadata
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import ProducerClosed
 
 pa = pytest.importorskip("pyarrow")
 
@@ -42,6 +44,21 @@ def test_futures_have_what_users_take_of_kafka_pythons(producer):
     theirs = {name for name in dir(FutureRecordMetadata) if not name.startswith("_")}
     ours = {name for name in dir(producer.send("t", b"v")) if not name.startswith("_")}
     assert theirs - ours == INTERNAL
+
+
+def test_an_error_that_records_share_does_not_grow_with_each_that_is_asked(broker):
+    """Raised once for each of 100,000 records that were given up together, it would hold as many
+    frames, and name them all when it is shown.
+    """
+    producer = Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000)
+    futures = [producer.send("t", b"v") for _ in range(5)]
+    producer.close(timeout=0)
+    depths = set()
+    for future in futures:
+        with pytest.raises(ProducerClosed) as caught:
+            future.get()
+        depths.add(len(traceback.extract_tb(caught.value.__traceback__)))
+    assert len(depths) == 1
 
 
 def become(kind, broker, acks, given):
