@@ -481,6 +481,14 @@ def test_f9_the_position_carries_the_epoch_of_the_last_batch() -> None:
     assert world.positions.consumed() == {T0: OffsetAndMetadata(4, "", 6)}
 
 
+def test_f11_who_has_more_waits_for_the_others_behind_each_answer() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, batch(0, 2)), data(T1, batch(0, 2)))
+    world.fetched(data(T0, batch(2, 2)))
+    assert [world.take(2) for _ in range(3)] == [{T0: [0, 1]}, {T1: [0, 1]}, {T0: [2, 3]}]
+
+
 def test_f10_corrupt_data_is_raised_at_every_call_and_others_flow() -> None:
     world = World(T0, T1)
     world.tick()

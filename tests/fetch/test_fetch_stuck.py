@@ -129,35 +129,44 @@ def test_what_a_cut_off_header_says_is_not_believed(at: int, field: bytes) -> No
     assert world.take_error(CorruptRecordError).last_offset == 5
 
 
-def spoiled(world: World) -> None:
-    """The application is at 2, where nothing can be read."""
+def refuse(topic: str, headers: object, raw: bytes) -> bytes:
+    if raw.startswith(b"2 "):
+        raise ValueError
+    return raw
+
+
+def stuck(world: World, *, spoil: bool) -> None:
+    """The application is at 2, where nothing can be read, or `refuse` has it so."""
     whole = bytearray(batch(2, 2, epoch=1))
-    whole[-1] ^= 1
+    whole[-1] ^= spoil
     world.fetched(data(T0, batch(0, 2, epoch=1), bytes(whole)), session_id=7)
     assert world.take() == {T0: [0, 1]}
-    world.take_error(CorruptRecordError)
+    world.take_error(CorruptRecordError if spoil else DeserializationError)
     assert world.fetcher.health(T0) == "stuck at offset 2: an error waits to be raised"
 
 
-def test_what_another_leader_has_of_it_is_fetched() -> None:
+@pytest.mark.parametrize("spoil", [False, True])
+def test_what_another_leader_has_of_it_is_fetched(spoil: bool) -> None:
     """One replica's disk is bad: that it leads no more is the cure."""
-    world = World(T0)
+    world = World(T0, value_deserializer=refuse)
     world.cluster.lead(T0, 1, 1)
     world.tick()
-    spoiled(world)
+    stuck(world, spoil=spoil)
     world.cluster.lead(T0, 2, 2)
     world.tick()
     world.answer(world.only(EPOCHS), validated((T0, 1, 100)))
     assert asked(world.only(node=2)) == {T0: 2}
-    world.fetched(data(T0, batch(2, 2, epoch=1)), node=2)
-    assert world.take() == {T0: [2, 3]}
+    world.fetched(data(T0, batch(3, 2, epoch=1)), node=2)
+    assert world.take() == {T0: [3, 4]}
 
 
-def test_what_gave_way_while_it_was_paused_is_fetched_again() -> None:
+@pytest.mark.parametrize("spoil", [False, True])
+def test_what_gave_way_while_it_was_paused_is_fetched_again(spoil: bool) -> None:
     """Nobody would hear of it any more."""
-    world = World(T0, T1, max_buffered_bytes=1_000, max_partition_fetch_bytes=1_000)
+    sizes = {"max_buffered_bytes": 1_000, "max_partition_fetch_bytes": 1_000}
+    world = World(T0, T1, value_deserializer=refuse, **sizes)
     world.tick()
-    spoiled(world)
+    stuck(world, spoil=spoil)
     world.positions.pause([T0])
     world.tick()
     assert not world.fetcher.buffered_bytes
@@ -176,6 +185,30 @@ def test_an_error_that_stays_does_not_grow() -> None:
         for _ in range(5)
     }
     assert len(frames) == 1
+
+
+def test_what_a_deserializer_takes_at_last_counts_again() -> None:
+    """No more is fetched before it is nearly handed over."""
+    refused = [b"0 "]
+
+    def value(topic: str, headers: object, raw: bytes) -> bytes:
+        if raw[:2] in refused:
+            raise ValueError("no")
+        return raw
+
+    world = World(T0, fetch_ahead_bytes=100 * KIB, value_deserializer=value)
+    world.tick()
+    for begin in (0, 90):
+        batches = [batch(first, 10, size=KIB) for first in range(begin, begin + 90, 10)]
+        world.fetched(data(T0, *batches), session_id=7)
+    for _ in range(2):
+        world.take_error(DeserializationError)
+    assert not world.pending(ApiKey.FETCH)
+    refused.clear()
+    assert world.take(70) == {T0: list(range(70))}
+    assert not world.pending(ApiKey.FETCH)
+    world.take(20)
+    assert asked(world.only()) == {T0: 180}
 
 
 def test_what_a_deserializer_refuses_does_not_hold_up_the_others() -> None:
