@@ -327,6 +327,18 @@ def test_a_paused_rest_does_not_keep_a_large_answer_alive() -> None:
     assert world.take() == {T0: [0, 1, 2, 3, 4]}
 
 
+def test_nor_does_one_that_is_paused_when_the_others_were_handed_over() -> None:
+    world = World(T0, T1)
+    world.tick()
+    world.fetched(data(T0, batch(0, 5)), data(T1, batch(0, 150, size=KIB)), session_id=7)
+    only = world.fetcher.take_records(1000, world.now_ms, {T1})
+    assert len(only[T1]) == 150
+    world.positions.pause([T0])
+    assert world.fetcher.buffered_bytes < 10 * KIB
+    world.positions.resume([T0])
+    assert world.take() == {T0: [0, 1, 2, 3, 4]}
+
+
 def test_everything_given_back_after_unassign() -> None:
     rng = random.Random(5)
     partitions = [tp(number) for number in range(20)]
