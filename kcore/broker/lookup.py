@@ -23,10 +23,7 @@ def offset_for_time(log: PartitionLog, timestamp: int) -> OffsetAndTimestamp | N
 
 def latest_time(log: PartitionLog) -> OffsetAndTimestamp | None:
     """The first of the records with the largest timestamp; None if there is none."""
-    newest = log.max_timestamp
-    if newest < 0:
-        return None
-    return offset_for_time(log, newest) or _latest_left(log)
+    return offset_for_time(log, log.max_timestamp) or _latest_left(log)
 
 
 def _latest_left(log: PartitionLog) -> OffsetAndTimestamp | None:

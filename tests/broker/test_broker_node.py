@@ -223,6 +223,19 @@ def test_what_a_partition_gives_counts_up_to_what_is_asked_of_it(world, client):
     assert len(only(client.answer()).records) == size
 
 
+def test_a_first_batch_that_is_too_large_counts_as_it_is_given(world, client):
+    """Once somebody waits it counts as far as it was asked for."""
+    size = len(batch(b"x" * 1_000))
+    asked = {"limit": 100, "max_wait_ms": 500}
+    client.send(fetch(min_bytes=size, **asked), 12)
+    world.client().ask(produce(batch(b"x" * 1_000)), 9)
+    assert client.answer() is None
+    world.run(500)
+    assert len(only(client.answer()).records) == size
+    assert len(only(client.ask(fetch(min_bytes=size, **asked), 12)).records) == size
+    assert client.ask(fetch(min_bytes=size + 1, **asked), 12) is None
+
+
 def test_an_answer_that_lets_its_client_go_on_answers_nobody_twice(world, client):
     """Behind the one who waits stands a request that serves all who wait beside him."""
     other = world.client()
@@ -265,7 +278,10 @@ def test_a_fetch_is_answered_with_what_there_is_when_its_time_is_over(world, cli
 def test_a_waiting_fetch_hears_of_a_deleted_topic(world, client):
     client.send(fetch(max_wait_ms=500), 12)
     world.client().ask(m.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
-    assert only(client.answer()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    told = only(client.answer())
+    assert told.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert told.aborted_transactions is None  # it was there
+    assert only(client.ask(fetch(), 12)).aborted_transactions == []
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,13 @@ def test_an_empty_log_has_a_beginning_and_an_end(client):
     assert look_up(client, MAX_TIMESTAMP) == look_up(client, 0) == (-1, -1, -1)
 
 
+def test_the_latest_of_records_without_a_time_is_the_first(client):
+    for _ in range(2):
+        put(client, batch(b"a", time=-1))
+    assert look_up(client, MAX_TIMESTAMP) == (0, -1, 0)
+    assert look_up(client, 0) == (-1, -1, -1)
+
+
 def test_what_cannot_be_read_yet_is_not_found():
     world = World(nodes=2)
     (partition,) = world.topic("t", assignments=[[1, 2]]).partitions

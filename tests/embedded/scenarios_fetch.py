@@ -8,6 +8,7 @@ from raw_client import DEADLINE_S
 from scenarios_data import batch, creating, fetch, produce, scenario
 from scenarios_transactions import Producer
 
+from kcore.records import encode_batch
 from kcore.wire import messages as m
 
 Asked = m.FetchRequest
@@ -124,6 +125,52 @@ def topics_made_anew(peer):
 
 
 @scenario
+def topics_deleted_while_one_waits(peer):
+    for version in (12, 16):
+        name = peer.topic(f"t{version}")
+        known = {"topic": name} if version == 12 else {"topic_id": peer.id_of(name)}
+        asked = asking(Topic(partitions=parts(0), **known), epoch=-1, max_wait_ms=20_000)
+        peer.send(asked, version, link="w")
+        time.sleep(0.2)  # so that it waits
+        peer.ask(m.DeleteTopicsRequest(topic_names=[name], timeout_ms=5_000), 5)
+        peer.receive("w", "who waited")
+
+
+@scenario
+def first_batches_that_are_too_large(peer):
+    """They are given, so that they count as what is waited for."""
+    name = peer.topic("t", 2)
+    peer.ask(produce(name, batch(b"x" * 5_000)), 9)
+    peer.ask(produce(name, batch(b"x"), 1), 9)
+    for numbers, least in (((0,), 1_000), ((0,), 6_000), ((1, 0), 1_000), ((0, 1), 5_100)):
+        entry = Topic(topic=name, partitions=parts(*numbers))
+        for part in entry.partitions:
+            part.partition_max_bytes = 100
+        begun = time.monotonic()
+        peer.ask(asking(entry, epoch=-1, max_wait_ms=600, min_bytes=least), 12)
+        waited = time.monotonic() - begun > 0.4
+        peer.said.append((f"{numbers}, {least} bytes", waited))
+
+
+@scenario
+def records_without_a_time(peer):
+    untimed, some = peer.topic("t"), peer.topic("u")
+    for _ in range(2):
+        peer.ask(produce(untimed, encode_batch([(-1, None, b"x")])), 9)
+    peer.ask(produce(some, encode_batch([(time, None, b"x") for time in (-1, 0, -1)])), 9)
+    for name in (untimed, some):
+        for timestamp in (-3, 0, 1):
+            peer.ask(offset_of(name, timestamp), 7, note=f"{timestamp} of {name}")
+
+
+def offset_of(name, timestamp, **more):
+    Offsets = m.ListOffsetsRequest
+    part = Offsets.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    entry = Offsets.ListOffsetsTopic(name=name, partitions=[part])
+    return Offsets(**{"replica_id": -1, "topics": [entry]} | more)
+
+
+@scenario
 def offsets_as_a_replica(peer):
     """Who says that he is one is told of what cannot be read yet, too."""
     name = peer.topic("t")
@@ -133,13 +180,10 @@ def offsets_as_a_replica(peer):
     peer.ask(produce(name, batch(b"a")), 9)
     producer.add((name, 0))
     producer.write(name, b"b")
-    Offsets = m.ListOffsetsRequest
     for replica in (-1, -2, 0, 5):
         for level in (0, 1):
             for timestamp in (-1, -2, 0):
-                part = Offsets.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
-                entry = Offsets.ListOffsetsTopic(name=name, partitions=[part])
-                request = Offsets(replica_id=replica, isolation_level=level, topics=[entry])
+                request = offset_of(name, timestamp, replica_id=replica, isolation_level=level)
                 peer.ask(request, 7, note=f"{timestamp} as {replica} at level {level}")
     for offset in (0, 1, 2):
         peer.ask(fetch(name, offset, isolation_level=1), 12)

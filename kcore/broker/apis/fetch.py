@@ -40,7 +40,7 @@ def handle(call: Call, request: FetchRequest) -> FetchResponse | str:
     except RefusedError as refused:
         return FetchResponse(error_code=refused.code)
     fetch = _Fetch(call, request, opened)
-    if request.max_wait_ms <= 0 or fetch.ready():
+    if request.max_wait_ms <= 0 or fetch.ready(first=True):
         return fetch.response()
     waiting = Waiting(call.link, fetch.places, fetch.ready, lambda: call.answer(fetch.response()))
     until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
@@ -69,8 +69,10 @@ class _Fetch:
         self._there = {key: one for key, one in opened.parts.items() if self._exists(one)}
         self.places: list[Place] = [(str(one.name), one.number) for one in self._there.values()]
 
-    def ready(self) -> bool:
-        """Whether there is enough, or an error to tell."""
+    def ready(self, *, first: bool = False) -> bool:
+        """Whether there is enough, or an error to tell. first: nobody waits yet, and a batch that
+        is larger than what is asked of its partition counts as it would be given.
+        """
         if self._call.parts is not None:
             return True
         size = 0
@@ -84,7 +86,13 @@ class _Fetch:
             except RefusedError:
                 return True
             here = min(self._enough - size, wanted.max_bytes)
-            size += min(here, log.bytes_from(wanted.fetch_offset, here, self._up_to(log)))
+            up_to = self._up_to(log)
+            readable = log.bytes_from(wanted.fetch_offset, here, up_to)
+            if first and not size and readable > here:
+                here = max(
+                    here, log.read(wanted.fetch_offset, 0, at_least_one=True, up_to=up_to).size
+                )
+            size += min(here, readable)
             if size >= self._enough:
                 return True
         return not self._there
@@ -142,7 +150,7 @@ class _Fetch:
         empty = True
         for key, wanted in (self._there | self._opened.parts).items():
             limit = min(left, wanted.max_bytes)
-            result, size = self._read(wanted, limit, at_least_one=empty)
+            result, size = self._read(key, wanted, limit, at_least_one=empty)
             left -= size
             empty = empty and not size
             results.append((key, wanted, result))
@@ -161,7 +169,9 @@ class _Fetch:
             for _, ((_, wanted, result), *others) in groupby(results, key=lambda one: one[0][0])
         ]
 
-    def _read(self, wanted: Wanted, limit: int, *, at_least_one: bool) -> tuple[Result, int]:
+    def _read(
+        self, key: Key, wanted: Wanted, limit: int, *, at_least_one: bool
+    ) -> tuple[Result, int]:
         result = Result(
             partition_index=wanted.number,
             aborted_transactions=[] if self._committed else None,
@@ -189,13 +199,13 @@ class _Fetch:
             result.log_start_offset = log.start_offset
         except RefusedError as refused:
             self._refuse(result, wanted, refused.code)
+            result.aborted_transactions = None if key in self._there else []
         result.records = cast("bytes", Pieces(read.batches))  # which the encoder takes in its place
         return result, read.size
 
     def _refuse(self, result: Result, wanted: Wanted, code: ErrorCode) -> None:
         result.error_code = code
         result.high_watermark = _UNKNOWN
-        result.aborted_transactions = None if self._exists(wanted) else []
         hinted = code in HINTED and self._call.parts is None
         if hinted and self._call.version >= _HINTS_VERSION:
             leader, epoch = self._hints.leader(self._topic(wanted), wanted.number)
