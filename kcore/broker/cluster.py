@@ -246,7 +246,7 @@ class Cluster:
             if node_id in partition.isr and len(partition.isr) > 1:
                 partition.isr.remove(node_id)
             if partition.leader == node_id:
-                partition.lead(self._successor(partition), now_ms)
+                partition.lead(self.successor(partition), now_ms)
             else:
                 partition.settle(now_ms)
         self._share_groups(now_ms)
@@ -271,7 +271,7 @@ class Cluster:
         for topic in self.topics.topics():
             for partition in topic.partitions:
                 if partition.leader == NOBODY:
-                    successor = self._successor(partition)
+                    successor = self.successor(partition)
                     if successor != NOBODY:
                         partition.lead(successor, now_ms)
 
@@ -288,7 +288,7 @@ class Cluster:
         if node_id == self.controller_id and self.config.auto_leader_rebalance_enable:
             self.elect_preferred(now_ms)
 
-    def _successor(self, partition: Partition) -> int:
+    def successor(self, partition: Partition) -> int:
         """Who can lead: a live replica in sync, or any live one if the topic allows for losses."""
         live = [one for one in partition.replicas if one in self.live]
         able = [one for one in live if one in partition.isr]

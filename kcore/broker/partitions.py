@@ -58,10 +58,10 @@ class Partition:
         "logs",
         "noted",
         "number",
+        "removing",
         "replicas",
         "scheduled_ms",
         "synced",
-        "target",
         "topic",
     )
 
@@ -81,8 +81,8 @@ class Partition:
         self.synced: list[PartitionLog] = []
         self.late: dict[int, Late] = {}
         self.scheduled_ms = NEVER
-        self.target: list[int] | None = None  # the replicas it is to have, see reassignment.py
-        self.adding: list[int] = []
+        self.adding: list[int] = []  # replicas that are to come, or to go: see reassignment.py
+        self.removing: list[int] = []
         self.noted: tuple[int, ...] = ()  # what the store was told last
         if len(replicas) > 1:
             self.isr = [one for one in replicas if home.is_live(one)] or [replicas[0]]
@@ -253,7 +253,7 @@ class Partition:
         if self.isr != isr:
             self._note()
         self._schedule()
-        if self.target is not None:
+        if self.adding or self.removing:
             self.home.reassigned(self, now_ms)
 
     def _shrinks_ms(self, node_id: int, late: Late) -> int:

@@ -91,6 +91,10 @@ class Replication:
             seen[rack] += 1
         return [node_id for _, _, node_id in sorted(turns)]
 
+    def successor(self, partition: Partition) -> int:
+        """Who can lead it, of its replicas of now."""
+        return self._cluster.successor(partition)
+
     def first_live(self, node_ids: Iterable[int]) -> int:
         """The first of these nodes that is up; -1 if none is."""
         return next((one for one in node_ids if self.is_live(one)), -1)

@@ -1,7 +1,7 @@
 """Leaders elected on demand, replicas moved, logs measured, options replaced."""
 
 import pytest
-from broker_world import World, batch, only, produce
+from broker_world import World, batch, fetch, only, produce
 
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
@@ -194,6 +194,103 @@ def test_a_new_replica_that_alone_has_everything_stays(world, partition):
     assert partition.leader == 3
 
 
+@pytest.mark.parametrize("back", [True, False])
+def test_what_only_a_new_replica_has_is_given_up_where_that_may_be(world, back):
+    settings = {"unclean.leader.election.enable": "true"}
+    (partition,) = world.topic("t", assignments=[[1, 2]], settings=settings).partitions
+    world.cluster.replication.set_lag(4, 5_000, world.now_ms)
+    client = world.client(3)
+    reassign(client, [3, 4])
+    for node_id in (1, 2):
+        world.cluster.stop_node(node_id, world.now_ms)
+    put(world, partition)
+    if back:
+        world.cluster.replication.cut(2, 3, world.now_ms)
+        world.cluster.start_node(2, world.now_ms)
+    assert (partition.leader, partition.isr) == (3, [3])
+    assert reassign(client, None) == 0
+    assert (partition.leader, partition.isr) == ((2, [2]) if back else (-1, [1]))
+    assert sorted(partition.logs) == ([1, 2] if back else [1, 2, 3])
+    if not back:
+        world.cluster.start_node(2, world.now_ms)
+        assert (partition.leader, partition.isr) == (2, [2])
+    assert put(world, partition) == 0
+    assert (partition.replicas, under_way(client)) == ([1, 2], [])
+
+
+def test_another_order_is_nothing_that_takes_time(world, partition):
+    """Though one of them has not everything."""
+    world.cluster.replication.cut(1, 2, world.now_ms)
+    put(world, partition, acks=1)
+    world.run(60_000)
+    assert partition.isr == [1]
+    client = world.client(1)
+    assert reassign(client, [2, 1]) == 0
+    assert (partition.replicas, partition.leader, under_way(client)) == ([2, 1], 1, [])
+    assert reassign(client, None) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+
+def test_who_is_to_come_is_enough_unless_more_go(world):
+    """Then all that stay have to be in sync."""
+    replication = world.cluster.replication
+    (partition,) = world.topic("t", assignments=[[1, 2, 3]]).partitions
+    replication.set_lag(4, 100, world.now_ms)
+    replication.cut(1, 3, world.now_ms)
+    put(world, partition, acks=1)
+    world.run(60_000)
+    assert sorted(partition.isr) == [1, 2]
+    client = world.client(1)
+    assert reassign(client, [1, 3]) == 0
+    world.run(10_000)
+    assert under_way(client) == [(0, [1, 3, 2], [], [2])]
+    assert reassign(client, None) == 0
+    put(world, partition)
+    assert reassign(client, [1, 3, 4]) == 0
+    assert under_way(client) == [(0, [1, 3, 4, 2], [4], [2])]
+    world.run(100)
+    assert under_way(client) == []
+    assert (partition.replicas, sorted(partition.isr)) == ([1, 3, 4], [1, 4])
+
+
+def test_a_plan_in_the_place_of_another_goes_on_from_there(world, partition):
+    """As at a Kafka 4.3.1: who was to come or to go is so still, where nobody else is."""
+    world.cluster.replication.set_lag(3, 5_000, world.now_ms)
+    put(world, partition)
+    client = world.client(1)
+    assert reassign(client, [1, 2, 3]) == 0
+    assert under_way(client) == [(0, [1, 2, 3], [3], [])]
+    assert reassign(client, [1, 2], may_resize=False) == ErrorCode.INVALID_REPLICATION_FACTOR
+    for nodes, told in (
+        ([3], [3, 1, 2]), ([2, 3], [2, 3, 1]), ([2], [2, 1, 3]),
+    ):  # fmt: skip
+        assert reassign(client, nodes) == 0
+        going = sorted(set(told) - set(nodes))
+        assert under_way(client) == [(0, told, [3], going)]
+    assert reassign(client, [2], may_resize=False) == 0
+    assert reassign(client, None) == 0
+    assert (partition.replicas, under_way(client)) == ([2, 1], [])
+    assert sorted(partition.logs) == [1, 2]
+
+
+def test_who_goes_stands_last_and_all_in_order(world):
+    (partition,) = world.topic("t", assignments=[[2, 1]]).partitions
+    for node_id in (3, 4):
+        world.cluster.replication.set_lag(node_id, 100, world.now_ms)
+    put(world, partition)
+    client = world.client(1)
+    assert reassign(client, [4, 3]) == 0
+    assert under_way(client) == [(0, [4, 3, 1, 2], [3, 4], [1, 2])]
+
+
+def test_who_waits_hears_of_a_leader_that_came_with_its_replicas(world, partition):
+    waiting = world.client(1)
+    asked = fetch(max_wait_ms=10_000, min_bytes=1)
+    waiting.send(asked, 12)
+    assert waiting.answer() is None
+    assert reassign(world.client(2), [3, 4]) == 0
+    assert only(waiting.answer()).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_a_dead_node_is_waited_for(world, partition):
     world.cluster.stop_node(3, world.now_ms)
     assert reassign(world.client(1), [3]) == 0
@@ -213,8 +310,9 @@ def test_a_dead_node_is_waited_for(world, partition):
     ],
 )
 def test_reassignments_that_cannot_be(world, partition, nodes, number, code):
-    assert reassign(world.client(1), nodes, number) == code
-    assert partition.target is None
+    client = world.client(1)
+    assert reassign(client, nodes, number) == code
+    assert under_way(client) == []
 
 
 def test_the_number_of_replicas_stays_if_so_told(world, partition):

@@ -265,6 +265,48 @@ def test_nobody_is_sent_to_a_node_that_is_down(kafka, embedded):
     assert theirs == ours == -1
 
 
+PLANS = [
+    [3, 2, 1], None, [2, 3], None, [3], [1, 2], None, [1, 2, 3], [3, 1, 2], [3], [2, 3], [2], None,
+    [2, 1, 3], [1, 2], None,
+]  # fmt: skip
+
+
+def plans_told(addresses, kill, revive):
+    """Plans one after the other, while node 3 is down: what is said of each, and what is then."""
+    nodes = Nodes(addresses, "plans")
+    Alter, List = m.AlterPartitionReassignmentsRequest, m.ListPartitionReassignmentsRequest
+    name = nodes.topic("plans", [1, 2, 3])
+    try:
+        kill()
+        until(lambda: nodes.in_sync(name) == [1, 2])
+        for plan in PLANS:
+            part = Alter.ReassignablePartition(partition_index=0, replicas=plan)
+            entry = Alter.ReassignableTopic(name=name, partitions=[part])
+            nodes[1].ask(Alter(topics=[entry], timeout_ms=10_000), 1, note=f"{plan}")
+            time.sleep(0.3)  # a leader hears of it, and says who is in sync
+            told = nodes[1].link().ask(List(), 0)
+            rows = [
+                (one.replicas, one.adding_replicas, one.removing_replicas)
+                for topic in told.topics
+                for one in topic.partitions
+            ]
+            there = nodes[1]._metadata(name).partitions[0]
+            nodes.said.append((f"after {plan}", [rows, there.leader_id, there.replica_nodes]))
+        return nodes.said
+    finally:
+        revive()
+        nodes.close()
+
+
+@pytest.mark.timeout(300)
+def test_plans_in_the_place_of_others_are_told_of_alike(kafka, embedded):
+    theirs = plans_told(
+        [node.address for node in kafka.nodes], lambda: kafka.stop(2), lambda: kafka.restart(2)
+    )
+    ours = plans_told(embedded.addresses, lambda: embedded.kill(3), lambda: embedded.revive(3))
+    assert ours == theirs
+
+
 @pytest.mark.timeout(300)
 def test_our_consumer_reads_in_its_rack_of_a_kafka(kafka):
     nodes = Nodes([node.address for node in kafka.nodes], "ours")

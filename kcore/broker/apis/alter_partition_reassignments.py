@@ -61,7 +61,7 @@ def _alter(call: Call, name: str, wanted: Wanted, *, may_resize: bool) -> None:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"The manual partition assignment includes {wrong}.",
         )
-    size = len(partition.replicas) - len(partition.adding)
+    size = reassignment.size(partition)
     if not may_resize and len(nodes) != size:
         raise RefusedError(
             ErrorCode.INVALID_REPLICATION_FACTOR,

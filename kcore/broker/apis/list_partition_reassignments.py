@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kcore.broker.calls import Call
 from kcore.broker.partitions import Partition
-from kcore.broker.reassignment import removing
+from kcore.broker.reassignment import under_way
 from kcore.wire.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -21,7 +21,7 @@ def handle(
     """Those that are under way."""
     found: dict[str, Topic] = {}
     for partition in _asked(call, request):
-        if partition.target is None:
+        if not under_way(partition):
             continue
         entry = found.setdefault(partition.topic, Topic(name=partition.topic))
         entry.partitions.append(
@@ -29,7 +29,7 @@ def handle(
                 partition_index=partition.number,
                 replicas=partition.replicas,
                 adding_replicas=partition.adding,
-                removing_replicas=removing(partition),
+                removing_replicas=partition.removing,
             )
         )
     return ListPartitionReassignmentsResponse(error_message=None, topics=list(found.values()))
