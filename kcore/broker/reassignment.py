@@ -31,7 +31,6 @@ def begin(partition: Partition, target: list[int], now_ms: int) -> None:
     partition.removing = going or partition.removing
     partition.replicas = [*target, *going]
     partition.settle(now_ms)
-    partition.home.changed(partition)
 
 
 def size(partition: Partition) -> int:
@@ -47,7 +46,7 @@ def cancel(partition: Partition, now_ms: int) -> None:
         raise RefusedError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "")
     old = [one for one in partition.replicas if one not in partition.adding]
     may_lose = partition.log.config.unclean_leader_election_enable
-    if not old or not (may_lose or any(one in partition.isr for one in old)):
+    if not may_lose and not any(one in partition.isr for one in old):
         raise RefusedError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Unable to revert partition assignment because it would require an unclean leader"
@@ -60,14 +59,12 @@ def finish_if_done(partition: Partition, now_ms: int) -> None:
     """Who was to come is in sync, or if more go than come, all that stay: the old ones go (Java:
     PartitionReassignmentReplicas.maybeCompleteReassignment).
     """
-    if not under_way(partition):
-        return
     stay = [one for one in partition.replicas if one not in partition.removing]
     isr = [one for one in partition.isr if one in stay]
     needed = set(partition.adding)
     if len(partition.adding) < len(partition.removing):
         needed.update(stay)
-    if isr and needed.issubset(isr):
+    if needed.issubset(isr):
         _keep(partition, stay, now_ms)
 
 

@@ -189,9 +189,11 @@ class Catalog:
 
     def _tell(self, topic: Topic) -> None:
         """Have the store know of a topic, once it is there."""
+        if topic.topic_id not in self._by_id:
+            return
         self.version += 1
         store = self._replication.store
-        if store is not None and topic.topic_id in self._by_id:
+        if store is not None:
             store.topic_changed(topic)
 
     def _check_name(self, name: str, beside: Collection[str]) -> None:
@@ -233,7 +235,8 @@ class Catalog:
                 Partition(topic.name, number, topic.config, nodes, self._replication)
             )
             self._partition_count += 1
-        self._tell(topic)
+        if not dry_run:
+            self._tell(topic)
 
     def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
         if assignments is None and replication_factor > len(self._node_ids):

@@ -129,8 +129,9 @@ def test_replicas_move_to_other_nodes(world, partition):
 
 
 def test_a_leader_that_stays_goes_on(world, partition):
-    assert reassign(world.client(1), [1, 3, 4]) == 0
-    assert (partition.leader, partition.leader_epoch, partition.isr) == (1, 0, [1, 3, 4])
+    assert reassign(world.client(1), [3, 1, 4]) == 0
+    told = partition.leader, partition.leader_epoch, sorted(partition.isr)
+    assert told == (1, 0, [1, 3, 4])
 
 
 def test_the_old_replicas_stay_until_the_new_ones_have_everything(world, partition):
@@ -267,9 +268,24 @@ def test_a_plan_in_the_place_of_another_goes_on_from_there(world, partition):
         going = sorted(set(told) - set(nodes))
         assert under_way(client) == [(0, told, [3], going)]
     assert reassign(client, [2], may_resize=False) == 0
+    assert reassign(client, [2, 1, 3]) == 0
+    assert under_way(client) == [(0, [2, 1, 3], [3], [1, 3])]
     assert reassign(client, None) == 0
     assert (partition.replicas, under_way(client)) == ([2, 1], [])
     assert sorted(partition.logs) == [1, 2]
+
+
+def test_who_is_to_come_and_to_go_at_once_never_has(world, partition):
+    """As at a Kafka 4.3.1, until it is called off."""
+    world.cluster.replication.set_lag(3, 100, world.now_ms)
+    put(world, partition)
+    client = world.client(1)
+    assert reassign(client, [1, 2, 3]) == reassign(client, [1, 2]) == 0
+    world.run(10_000)
+    assert sorted(partition.isr) == [1, 2, 3]
+    assert under_way(client) == [(0, [1, 2, 3], [3], [3])]
+    assert reassign(client, None) == 0
+    assert (under_way(client), partition.replicas, partition.isr) == ([], [1, 2], [1, 2])
 
 
 def test_who_goes_stands_last_and_all_in_order(world):

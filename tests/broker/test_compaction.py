@@ -9,6 +9,7 @@ from broker_world import WALL_MS, World, batch, fetch, only, produce
 from kcore.broker import LogConfig, PartitionLog, compaction
 from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt, needs_cleaning
+from kcore.broker.lookup import latest_time
 from kcore.broker.markers import Marker, marker_batch
 from kcore.cli.demo.java import TOOLS
 from kcore.records import RecordReader, encode_batch
@@ -134,6 +135,24 @@ def test_a_producers_last_batch_stays_empty(log):
     log.truncate(3)
     put(log, (b"b", b"1"), producer_id=7, producer_epoch=0, base_sequence=2)
     assert log.end_offset == 4
+
+
+def test_the_latest_by_time_is_among_what_is_left(log):
+    """Batches that are left empty have their time still."""
+    for number, times in enumerate([(50, 60), (40, 90), (90, 10), (70, 90)]):
+        # Of each producer the last batch stays, though nothing of it does.
+        for producer_id, time in enumerate(times, 10 * number):
+            put(
+                log, (b"a", b"1"), time=time, producer_id=producer_id, producer_epoch=0,
+                base_sequence=0,
+            )  # fmt: skip
+    put(log, (b"a", b"2"), (b"b", b"1"), time=20)
+    put(log, (b"c", b"1"), time=21)
+    put(log, (b"d", b"1"), time=5)
+    compact(log)
+    assert [read_header(data).record_count for data in log.batches()] == [0] * 8 + [2, 1, 1]
+    assert log.max_timestamp == 90
+    assert latest_time(log) == (9, 21, 0)
 
 
 def transact(log, producer_id, *batches, committed):

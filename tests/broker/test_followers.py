@@ -166,6 +166,27 @@ def test_who_has_no_replica_says_so_whatever_the_epoch(world, epoch):
     assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_who_leads_is_told_of_with_its_rack(world):
+    topic = world.cluster.topics.create("u", 1, assignments=[[1, 2]])
+    asked = fetch()
+    asked.topics[0].topic_id = topic.topic_id
+    answer = world.client(3).ask(asked, 16)
+    assert only(answer).current_leader.leader_id == 1
+    assert [(one.node_id, one.rack) for one in answer.node_endpoints] == [(1, "a")]
+    asked.topics[0].partitions[0].fetch_offset = 7  # which is no matter of leaders
+    answer = world.client(1).ask(asked, 16)
+    assert only(answer).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert (only(answer).current_leader.leader_id, answer.node_endpoints) == (-1, [])
+
+
+def test_who_reads_in_a_session_is_sent_elsewhere_each_time(world):
+    put(world, b"x")
+    client = world.client(1)
+    session = client.ask(fetch(rack_id="b", session_epoch=0), 12).session_id
+    again = m.FetchRequest(session_id=session, session_epoch=1, rack_id="b", max_wait_ms=0)
+    assert only(client.ask(again, 12)).preferred_read_replica == 3
+
+
 def test_only_debuggers_list_offsets_of_followers(world):
     world.cluster.replication.set_lag(3, 1_000, world.now_ms)
     put(world, b"x")

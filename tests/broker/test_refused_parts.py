@@ -239,9 +239,36 @@ def test_a_partition_that_was_forgotten_is_not_refused(world, client):
     request.forgotten_topics_data = [forgotten]
     client.ask(request)
     assert len(world.cluster.mishaps) == 1
-    # Neither is one in a session that is not there.
-    assert client.ask(two(world, session_id=9, session_epoch=5)).error_code
+    # Neither is one in a session that is not there, or of another request of it.
+    for number, epoch in ((9, 5), (session, 5)):
+        assert client.ask(two(world, session_id=number, session_epoch=epoch)).error_code
     assert len(world.cluster.mishaps) == 1
+    # But what is asked for by the request that leaves nothing is.
+    forgotten.partitions = [0, 1]
+    request = two(world, session_id=session, session_epoch=2, forgotten_topics_data=[forgotten])
+    assert of_fetch(client.ask(request))[1][0] == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_partition_that_was_forgotten_by_name_is_not_refused(world, client):
+    world.topic("u", 2)
+    asked = two(world)
+    asked.topics[0].topic = "u"
+    session = client.ask(asked, 12).session_id
+    refuse(world, ApiKey.FETCH, topic="u", partition=1)
+    forgotten = m.FetchRequest.ForgottenTopic(topic="u", partitions=[1])
+    request = two(world, topics=[], session_id=session, session_epoch=1)
+    request.forgotten_topics_data = [forgotten]
+    client.ask(request, 12)
+    assert len(world.cluster.mishaps) == 1
+
+
+def test_a_leader_that_is_asked_for_an_error_hints_at_nobody(world, client):
+    world.topic("u", 2)
+    refuse(world, ApiKey.FETCH, ErrorCode.NOT_LEADER_OR_FOLLOWER, topic="u", partition=1)
+    answer = client.ask(two(world, session_epoch=-1))
+    refused = answer.responses[0].partitions[1]
+    assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (refused.current_leader.leader_id, answer.node_endpoints) == (-1, [])
 
 
 # Metadata -----------------------------------------------------------------------------------------

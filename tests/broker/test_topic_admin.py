@@ -3,7 +3,8 @@
 import pytest
 from broker_world import World
 
-from kcore.broker import BrokerConfig
+from kcore.broker import BrokerConfig, topics
+from kcore.broker.config import PARTITIONS_MAX, PARTITIONS_TOTAL_MAX
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
@@ -221,3 +222,39 @@ def test_a_cursor_before_the_first_partition_is_refused(client):
     assert describe(client, "t", cursor=("t", -1)) == (
         [("t", ErrorCode.INVALID_REQUEST, [])], None
     )  # fmt: skip
+
+
+def test_what_is_only_tried_takes_no_room():
+    world = World(nodes=3)
+    client = world.client()
+    for number in range(PARTITIONS_TOTAL_MAX // PARTITIONS_MAX + 1):
+        assert create(client, f"t{number}", PARTITIONS_MAX, dry_run=True).error_code == 0
+    assert create(client, "t", PARTITIONS_MAX + 1, dry_run=True).error_code
+    assert world.cluster.topics.version == 0
+    assert create(client, "first").error_code == create(client, "t", 2).error_code == 0
+    placed = [part.replicas for part in world.cluster.topics.get("t").partitions]
+    assert placed == [[2], [3]]  # going round from where the first one is
+    assert world.cluster.topics.version == 2
+
+
+def test_there_are_no_more_topics_than_may_be(monkeypatch):
+    monkeypatch.setattr(topics, "TOPICS_MAX", 2)
+    client = World().client()
+    codes = [create(client, name).error_code for name in "abc"]
+    assert codes == [0, 0, ErrorCode.POLICY_VIOLATION]
+
+
+def test_there_are_no_more_partitions_than_may_be(monkeypatch):
+    monkeypatch.setattr(topics, "PARTITIONS_TOTAL_MAX", 5)
+    world = World()
+    client = world.client()
+    assert create(client, "t", 3).error_code == 0
+    assert create(client, "u", 3).error_code == ErrorCode.POLICY_VIOLATION
+    assert create(client, "u", 2).error_code == 0
+    assert extend(client, "t", 4)[0] == ErrorCode.POLICY_VIOLATION
+    client.ask(m.DeleteTopicsRequest(topic_names=["u"], timeout_ms=1_000), 5)
+    assert extend(client, "t", 5)[0] == 0
+
+
+def test_the_longest_name_that_may_be():
+    assert create(World().client(), "x" * 249).error_code == 0
