@@ -200,7 +200,7 @@ class LoopTurns:
         stint = self.stint
         if not stint.begun and records and self.loop is not None:
             self.loop.call_soon(self._turned)
-            stint.begin(self.now_ms())
+            stint.begin()
         stint.records += records
 
     def _turned(self) -> None:
@@ -210,7 +210,7 @@ class LoopTurns:
     @property
     def spent(self) -> bool:
         """Whether the rest of the program must have its turn before more goes by."""
-        return self.stint.begun and self.stint.spent(self.now_ms())
+        return self.stint.spent()
 
     # The end ------------------------------------------------------------------------------------
 

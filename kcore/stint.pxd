@@ -2,10 +2,10 @@ from libc.stdint cimport int64_t
 
 
 cdef class Stint:
-    cdef readonly int64_t records_max
-    cdef readonly int64_t limit_ms
     cdef readonly bint begun
-    cdef readonly int64_t began_at
     cdef public int64_t records
+    cdef int64_t records_max
+    cdef int64_t limit_ns
+    cdef int64_t began_at_ns
 
-    cdef bint over(self, int64_t now_ms) noexcept
+    cdef bint over(self) noexcept

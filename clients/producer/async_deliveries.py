@@ -74,7 +74,7 @@ def tell_rows(
         else:
             future.set_exception(delivery.error)
             if is_users_own(delivery.error):
-                future.exception()  # as above
+                future.exception()  # else the loop would say that nobody has looked at it
 
     delivery.calls.append(tell)
     for call in delivery.finished():

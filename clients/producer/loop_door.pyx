@@ -9,15 +9,14 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject_Call
 from cpython.ref cimport Py_INCREF
-from cpython.time cimport monotonic_ns
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.stdint cimport int64_t
 
 from kcore.produce.intake cimport Filling, Intake, Receiver, goes_as_it_is, moment_of
 from kcore.stint cimport Stint
 
+import asyncio
 import sys
-from asyncio import BaseEventLoop, Future
 
 from kcore.clients.producer import metadata as words
 from kcore.errors import TransactionAbortedError
@@ -43,6 +42,10 @@ cdef object METADATA = words.RecordMetadata
 cdef object OF_ITS_OWN = words.CREATE_TIME
 cdef object OF_THE_LOG = words.LOG_APPEND_TIME
 cdef dict LOADED = sys.modules
+# How loops of asyncio's make a future: with a call, of the class that is there then (nest_asyncio
+# puts another one there).
+cdef object ASYNCIOS_WAY = asyncio.BaseEventLoop.create_future
+cdef dict FUTURES = vars(asyncio.futures)
 
 
 cdef inline int put(tuple fields, Py_ssize_t at, field) except -1:
@@ -193,15 +196,15 @@ cdef class LoopDoor:
     """Takes records, and gives each a future. courier: drives the core whose intake this is, makes
     the loop's turns, and counts in `stint` what goes by between them.
 
-    open: records go into a batch as they are given. in_line: who waits
-    for room, and is to be served before others.
+    open: records go into a batch as they are given. in_line: who waits for room, and is to be
+    served before others.
     """
 
     cdef Intake intake
     cdef Receiver courier
     cdef Stint stint
     cdef object loop
-    cdef dict of_loop  # what is said to make a future; None: the loop makes them
+    cdef dict of_loop  # arguments of a future that is made as asyncio does; None: the loop makes it
     cdef public bint open
     cdef public int64_t in_line
 
@@ -215,9 +218,8 @@ cdef class LoopDoor:
     def bind(self, loop) -> None:
         """Futures are this loop's from here on."""
         self.loop = loop
-        # What asyncio's own do, without the call of a function more.
-        is_asyncios = getattr(type(loop), "create_future", None) is BaseEventLoop.create_future
-        self.of_loop = {"loop": loop} if is_asyncios else None
+        way = getattr(loop.create_future, "__func__", None)
+        self.of_loop = {"loop": loop} if way is ASYNCIOS_WAY else None
 
     def send(self, topic, value, key, partition, timestamp_ms, headers):
         """The future of a record that was taken; None: it was not, for whatever reason: nothing has
@@ -229,7 +231,7 @@ cdef class LoopDoor:
             not self.open
             or self.in_line
             or self.courier.stopped
-            or (self.stint.begun and self.stint.over(monotonic_ns() // 1_000_000))
+            or self.stint.over()
             or not goes_as_it_is(topic, key, value, headers, partition)
             or not self.is_here()
         ):
@@ -256,7 +258,7 @@ cdef class LoopDoor:
     cdef object future(self):
         if self.of_loop is None:
             return self.loop.create_future()
-        return PyObject_Call(Future, (), self.of_loop)
+        return PyObject_Call(FUTURES["Future"], (), self.of_loop)
 
     cdef int wait(
         self, future, Filling batch, int64_t number, int64_t timestamp_ms

@@ -5,7 +5,7 @@ from kcore.locks cimport WorkLock
 from kcore.records.builder cimport BatchBuilder
 
 
-cdef int64_t now_wall_ms() except -1
+cdef int64_t now_wall_ms() except? -1
 
 
 cdef inline bint goes_as_it_is(topic, key, value, headers, partition) noexcept:
@@ -18,8 +18,8 @@ cdef inline bint goes_as_it_is(topic, key, value, headers, partition) noexcept:
     )
 
 
-cdef inline int64_t moment_of(timestamp_ms) except -2:
-    """Of a record; None: now. -1: it cannot be."""
+cdef inline int64_t moment_of(timestamp_ms) except? -1:
+    """Of a record; None: now. Negative: it cannot be."""
     if timestamp_ms is None:
         return now_wall_ms()
     if type(timestamp_ms) is int and 0 <= timestamp_ms <= 0x7FFF_FFFF_FFFF_FFFF:

@@ -218,7 +218,7 @@ cdef class Receiver:
     """Who hears what becomes of records. stopped: nobody does any more, so none is taken."""
 
 
-cdef int64_t now_wall_ms() except -1:
+cdef int64_t now_wall_ms() except? -1:
     """Since 1970, by the system's clock; or by what a test has put in the place of Python's
     (freezegun does), or into it (time-machine does), so that its records are of its time.
     """

@@ -4,6 +4,7 @@
 
 import asyncio
 import pickle
+import time
 
 import pytest
 
@@ -57,6 +58,68 @@ class World:
 
 def in_a_loop(test):
     return lambda: asyncio.run(test())
+
+
+class Counting(asyncio.SelectorEventLoop):
+    """A loop that makes futures in a way of its own."""
+
+    made = 0
+
+    def create_future(self):
+        self.made += 1
+        return super().create_future()
+
+
+def counted_by_itself():
+    return Counting()
+
+
+def counted_by_what_was_put_into_it():
+    loop = asyncio.SelectorEventLoop()
+    loop.made, own = 0, loop.create_future
+
+    def create_future():
+        loop.made += 1
+        return own()
+
+    loop.create_future = create_future
+    return loop
+
+
+@pytest.mark.parametrize("make", [counted_by_itself, counted_by_what_was_put_into_it])
+def test_a_loop_that_makes_futures_in_its_own_way_makes_these(make):
+    async def main():
+        loop = asyncio.get_running_loop()
+        before = loop.made
+        World(2)
+        return loop.made - before
+
+    with asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(main()) == 2
+
+
+def test_so_does_one_whose_class_was_patched(monkeypatch):
+    made, own = [], asyncio.BaseEventLoop.create_future
+    monkeypatch.setattr(
+        asyncio.BaseEventLoop, "create_future", lambda loop: made.append(own(loop)) or made[-1]
+    )
+
+    async def main():
+        return World(2).futures
+
+    assert asyncio.run(main()) == made[-2:]
+
+
+@in_a_loop
+async def test_what_is_put_in_the_place_of_asyncios_futures_is_used():
+    with pytest.MonkeyPatch.context() as patch:  # nest_asyncio does this
+        patch.setattr(asyncio.futures, "Future", asyncio.futures._PyFuture)
+        before = World(1)
+        assert type(before.futures[0]) is asyncio.futures._PyFuture
+        before.add(1)
+    assert type(before.add(2)) is asyncio.Future  # as its loop does
+    before.deliver(before.batch, 5)
+    assert [future.result().offset for future in before.futures] == [5]
 
 
 @in_a_loop
@@ -205,7 +268,7 @@ async def test_parts_of_a_batch_are_told_as_they_come():
 async def test_what_went_by_is_counted():
     world = World(2)
     assert world.courier.turns == 2  # it begins a stint, which this one does not
-    world.stint.begin(10)
+    world.stint.begin()
     world.add(2)
     assert (world.stint.records, world.courier.turns) == (1, 2)
 
@@ -213,14 +276,24 @@ async def test_what_went_by_is_counted():
 # Between two turns --------------------------------------------------------------------------------
 
 
-def test_a_stint_is_over_by_its_records_or_by_the_clock():
-    stint = Stint(3, 4)
-    assert not stint.spent(1_000)  # nothing has gone by
-    stint.begin(10)
+def test_a_stint_is_over_by_its_records():
+    stint = Stint(3, 60_000)
+    assert not stint.spent()
+    stint.begin()
     stint.records += 2
-    assert not stint.spent(13)
-    assert stint.spent(14)
+    assert not stint.spent()
     stint.records += 1
-    assert stint.spent(10)
+    assert stint.spent()
     stint.end()
-    assert (stint.begun, stint.records, stint.spent(99)) == (False, 0, False)
+    assert (stint.begun, stint.records, stint.spent()) == (False, 0, False)
+
+
+def test_a_stint_is_over_by_the_clock():
+    stint = Stint(3, 10)
+    time.sleep(0.011)
+    assert not stint.spent()  # nothing has gone by
+    stint.begin()
+    time.sleep(0.011)
+    assert stint.spent()
+    stint.end()
+    assert not stint.spent()

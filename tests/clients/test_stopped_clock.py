@@ -1,11 +1,12 @@
 """Tests of applications stop the clock (freezegun does): time that passes is still seen."""
 
+import asyncio
 import ctypes
 import time
 
 import pytest
 
-from kcore import Consumer, Producer, errors
+from kcore import AsyncProducer, Consumer, Producer, errors
 from kcore.clients.stand_in.confluent.admin import AdminClient
 from kcore.clients.stand_in.confluent.producer import Producer as ConfluentProducer
 from kcore.clients.stand_in.confluent.share import ShareConsumer
@@ -84,6 +85,46 @@ def test_records_are_of_the_time_at_which_it_was_stopped(way, request):
             producer.send("t", b"v").get(10)
             begun = producer.send("t", b"v"), producer.send("t", b"v", key=b"k")
             assert {one.get(10).timestamp for one in begun} == {STOPPED_S * 1000}
+
+
+@pytest.fixture
+def wall_stopped(monkeypatch):
+    monkeypatch.setattr(time, "time_ns", lambda: STOPPED_S * 10**9)  # loops need the other clock
+
+
+@pytest.mark.parametrize("way", ["wall_stopped", "stopped_within"])
+def test_so_are_those_that_a_loop_sends(way, request):
+    request.getfixturevalue(way)
+
+    async def main(broker):
+        async with AsyncProducer(bootstrap_servers=broker.bootstrap) as producer:
+            await producer.send_and_wait("t", b"v")
+            begun = [await producer.send("t", b"v") for _ in range(3)]
+            return {(await one).timestamp for one in begun}
+
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        assert asyncio.run(main(broker)) == {STOPPED_S * 1000}
+
+
+@pytest.mark.parametrize("now_ms", [-1, -2, -3])
+def test_there_are_no_records_of_a_time_before_1970(monkeypatch, now_ms):
+    async def main(broker):
+        async with AsyncProducer(bootstrap_servers=broker.bootstrap) as producer:
+            await producer.send_and_wait("t", b"v", timestamp_ms=5)
+            await producer.send("t", b"v", timestamp_ms=5)
+            with pytest.raises(errors.IllegalArgumentError, match=f"timestamp_ms={now_ms}"):
+                await producer.send("t", b"v")
+
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t", 1)
+        monkeypatch.setattr(time, "time_ns", lambda: now_ms * 1_000_000)
+        asyncio.run(main(broker))
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("t", b"v", timestamp_ms=5).get(10)
+            producer.send("t", b"v", timestamp_ms=5)
+            with pytest.raises(errors.IllegalArgumentError, match=f"timestamp_ms={now_ms}"):
+                producer.send("t", b"v")
 
 
 def test_confluents_own_waits_end(stopped):
