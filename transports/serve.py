@@ -140,6 +140,7 @@ class Server:
         self._clients: dict[int, _Client] = {}
         self._last = 0  # link number given last
         self._turn_number = 0
+        self._obeying = False
         self._sent: deque[_Client] = deque()  # whose core is to be told that all is written
         self._told: deque[_Client] = deque()  # and who had that in this turn already
         self._unread: set[_Client] = set()  # of whom TLS may have bytes that no socket tells of
@@ -300,17 +301,32 @@ class Server:
         try:
             put()
         except Exception as error:  # noqa: BLE001 - one request must not end everybody's server
-            self.faults.append(error)
-            if client is not None:
-                self._lose(client, "fault")
-            try:
-                _log.exception("a serving core failed", exc_info=error)
-            except Exception as unheard:  # noqa: BLE001 - who reads the log must not either
-                self.faults.append(unheard)
+            self._note_fault(client, error)
         self._obey()
+
+    def _note_fault(self, client: _Client | None, error: Exception) -> None:
+        """A core has failed: that costs the link it came with."""
+        self.faults.append(error)
+        if client is not None:
+            self._lose(client, "fault")
+        try:
+            _log.exception("a serving core failed", exc_info=error)
+        except Exception as unheard:  # noqa: BLE001 - who reads the log must not end it either
+            self.faults.append(unheard)
 
     def _obey(self) -> None:
         """Carry out actions until there are none, and tell the cores what is written."""
+        # A link that ends while one is carried out is an input by itself. What follows from it is
+        # left to whoever is at it: a thousand may have ended, and each would be a call in a call.
+        if self._obeying:
+            return
+        self._obeying = True
+        try:
+            self._drain()
+        finally:
+            self._obeying = False
+
+    def _drain(self) -> None:
         busy = True
         while busy:
             busy = False
@@ -327,7 +343,8 @@ class Server:
                     self._told.append(client)
                 elif client.number in self._clients and not client.out:
                     client.turn = self._turn_number
-                    client.core.handle_sent(client.number, self._clock())
+                    sent = partial(client.core.handle_sent, client.number, self._clock())
+                    self._feed(client, sent)
                     self._watch(client)
 
     def _carry_out(self, action: Action) -> None:
@@ -414,6 +431,9 @@ class Server:
             return
         except OSError as error:
             self._lose(client, str(error))
+            return
+        except Exception as error:  # noqa: BLE001 - of the core, which had no room
+            self._note_fault(client, error)
             return
         if size == 0:
             self._lose(client, "closed by the client")

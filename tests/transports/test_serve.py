@@ -1,6 +1,7 @@
 """The serving pump alone: parts, partial writes, a core that deadlines come from."""
 
 import random
+import selectors
 import socket
 import time
 
@@ -8,6 +9,7 @@ import pytest
 
 from kcore.actions import Disconnect, Send, SendParts
 from kcore.timers import NEVER
+from kcore.transports.memory import MemoryNetwork, MemorySelector
 from kcore.transports.serve import Server
 
 
@@ -51,6 +53,22 @@ class Core:
 
     def reads(self, _link):
         return True
+
+
+class Waiting(Core):
+    """Answers when the test says so."""
+
+    def __init__(self):
+        super().__init__([])
+        self.links = []
+
+    def handle_connected(self, link, _host, _now_ms):
+        self.links.append(link)
+
+
+@pytest.fixture
+def network():
+    return MemoryNetwork()
 
 
 @pytest.fixture
@@ -123,3 +141,46 @@ def test_who_goes_in_the_middle_of_an_answer_is_forgotten(serve):
         client.sendall(b"?")
         read(client, 1_000)
     until(lambda: core.told[-1] == "closed")
+
+
+def test_any_number_of_clients_may_be_gone_when_they_are_answered(network):
+    core = Waiting()
+    server = Server([(network.listen("broker", 1), core)], selector=MemorySelector())
+    server.start()
+    clients = [network.connect("broker", 1) for _ in range(600)]
+    until(lambda: server.call(lambda _: len(core.links)) == 600)
+
+    def answer(_now_ms):
+        for client in clients:
+            client.close()
+        core.actions += [Send(link, b"late") for link in core.links]
+
+    server.call(answer)
+    until(lambda: core.told.count("closed") == 600)
+    assert server.call(lambda now_ms: now_ms)
+    server.stop()
+
+
+@pytest.mark.parametrize("where", ["handle_sent", "receive_advance", "receive_buffer"])
+def test_an_error_of_a_core_costs_the_link_it_came_with(network, where):
+    core = Core([lambda link: Send(link, b"x")] * 3)
+    server = Server([(network.listen("broker", 1), core)], selector=MemorySelector())
+
+    def fail(*_of_whatever):
+        setattr(core, where, healthy)
+        raise RuntimeError("a bug")
+
+    healthy = getattr(core, where)
+    server.start()
+    one = network.connect("broker", 1)
+    until(lambda: core.told == ["connected"])
+    server.call(lambda _: setattr(core, where, fail))
+    one.send(b"?")
+    until(lambda: server.faults)
+    until(lambda: one.readiness() & selectors.EVENT_READ)
+    until(lambda: "closed" in core.told)
+    other = network.connect("broker", 1)
+    other.send(b"?")
+    until(lambda: other.readiness() & selectors.EVENT_READ)
+    assert [str(fault) for fault in server.faults] == ["a bug"]
+    server.stop()
