@@ -156,10 +156,10 @@ class MemorySocket(_Watched):
         """How many bytes of `buffer` were filled; 0 at the end. BlockingIOError, OSError."""
         self._check()
         room = memoryview(buffer)
-        full = self._incoming.size >= WINDOW_BYTES
         count = self._incoming.read_into(room[:nbytes] if nbytes else room)
-        if full:
-            self._tell_peer()  # it may write on
+        # As it is after that: whoever has found the window full, even just now, may write on.
+        if self._incoming.size + count >= WINDOW_BYTES:
+            self._tell_peer()
         return count
 
     def close(self) -> None:
@@ -220,10 +220,13 @@ class MemoryListener(_Watched):
         self._network = network
         self._address = address
         self._waiting: deque[MemorySocket] = deque()
+        self._closed = False
 
     def offer(self, sock: MemorySocket) -> None:
         """A client is there."""
         self._waiting.append(sock)
+        if self._closed:  # by another thread, since the client has found it
+            self._hang_up()
         self.changed()
 
     def accept(self) -> tuple[MemorySocket, tuple[str, int]]:
@@ -250,9 +253,14 @@ class MemoryListener(_Watched):
 
     def close(self) -> None:
         """Nobody connects any more; who has not been accepted yet is gone. Idempotent."""
+        self._closed = True
         self._network.forget(self._address, self)
-        while self._waiting:
-            self._waiting.popleft().close()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._waiting.popleft().close()
 
 
 class MemoryNetwork:

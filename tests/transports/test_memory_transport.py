@@ -17,6 +17,7 @@ from kcore.transports.memory import (
     MemoryNetwork,
     MemorySelector,
     MemoryTransport,
+    _Pipe,
     pair,
 )
 from kcore.transports.serve import Server
@@ -113,6 +114,32 @@ def test_who_is_not_read_has_to_wait():
     assert other.recv_into(bytearray(5)) == 5
     assert one.readiness() == selectors.EVENT_WRITE
     assert one.send(b"x" * 100) == 5
+
+
+def test_who_fills_the_window_while_it_is_read_is_told_of_room(monkeypatch):
+    one, other = pair("a", "b")
+    one.send(b"x")
+    read_into = _Pipe.read_into
+
+    def filled_meanwhile(pipe, room):
+        if one.readiness():  # the other thread comes in between
+            assert one.send(bytes(WINDOW_BYTES)) == WINDOW_BYTES - 1
+            assert selector.select(0) == []
+        return read_into(pipe, room)
+
+    monkeypatch.setattr(_Pipe, "read_into", filled_meanwhile)
+    with MemorySelector() as selector:
+        selector.register(one, selectors.EVENT_WRITE)
+        assert other.recv_into(bytearray(10)) == 10
+        assert [key.fileobj for key, _ in selector.select(0)] == [one]
+
+
+def test_who_connects_while_the_listener_goes_is_gone_with_it(network):
+    listener = network.listen("broker", 1)
+    client, server = pair("a", "b")
+    listener.close()
+    listener.offer(server)
+    assert client.recv_into(bytearray(1)) == 0
 
 
 def test_what_came_before_the_end_is_read_and_then_the_end():
