@@ -117,7 +117,8 @@ class _Link:
     @property
     def unsent(self) -> bool:
         """Whether anything waits for the socket to be writable."""
-        return bool(self.out) or (self.tls is not None and self.tls.unsent)
+        # What is to be sent waits for the handshake first, which may wait for the peer.
+        return (self.connected and bool(self.out)) or (self.tls is not None and self.tls.unsent)
 
 
 class Pump:

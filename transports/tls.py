@@ -276,7 +276,9 @@ class TlsSocket:
         except OSError as fault:
             if not filled:
                 raise
-            self._fault = fault  # what came before it counts
+            # What came before it counts. Its frames have `room`, which is the core's again by then.
+            fault.__cause__ = fault.__context__ = None
+            self._fault = fault.with_traceback(None)
         self.unread = filled > 0  # more records, or the end that was just seen
         return filled
 

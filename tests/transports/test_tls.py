@@ -19,7 +19,8 @@ from certificates import Certificates
 from toy_core import echo, frame
 
 from kcore.errors import KafkaConfigurationError
-from kcore.transports.tls import TlsOptions
+from kcore.transports import Step
+from kcore.transports.tls import TlsOptions, TlsSocket
 
 pytestmark = pytest.mark.skipif(
     certificates.missing() is not None, reason=str(certificates.missing())
@@ -222,7 +223,8 @@ import gevent.monkey
 gevent.monkey.patch_all()
 from toy_core import ToyCore, frame
 from kcore.transports import Pump, create
-from kcore.transports.tls import TlsOptions
+from kcore.transports import Step
+from kcore.transports.tls import TlsOptions, TlsSocket
 core = ToyCore()
 pump = Pump(core, create("blocking"), tls=TlsOptions(cafile={str(pems.ca)!r}).make_context())
 link = core.connect("127.0.0.1", {server.port})
@@ -368,3 +370,53 @@ def test_authorities_in_a_folder(pems, tmp_path):
         with contextlib.suppress(ssl.SSLWantReadError):
             side.do_handshake()
     assert client.getpeercert()
+
+
+# Odd places ---------------------------------------------------------------------------------------
+
+
+def test_what_is_to_be_sent_does_not_keep_a_handshake_awake(driver, make_rig, serve, pems):
+    slow = threading.Event()
+
+    def handle(sock):
+        slow.wait(10)
+        server_side(pems)(sock)
+
+    rig = make_rig(tls=trusting(pems))
+    rig.core.connect("127.0.0.1", serve(handle).port)
+    rig.core.send(1, frame(b"early"))
+    rig.until(lambda: rig.pump.step(100) is Step.IDLE)
+    waits = []
+    wait = rig.pump.transport.wait
+    rig.pump.transport.wait = lambda ms: waits.append(ms) or wait(ms)
+    rig.pump.step(200)
+    slow.set()
+    rig.until(lambda: rig.core.frames)
+    assert len(waits) < 20
+
+
+def test_what_came_before_a_fault_lends_nothing_on(pems):
+    """The buffer that was filled is the core's again, which may make it another size."""
+    server, client = socket.socketpair()
+    peer = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    peer.load_cert_chain(pems.folder / "broker.pem", pems.key("broker"))
+    told, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+    other = peer.wrap_bio(told, said, server_side=True)
+    client.setblocking(False)
+    ours = TlsSocket(client, trusting(pems), "localhost", 0)
+    while not ours.handshake():
+        told.write(server.recv(1 << 16))
+        with contextlib.suppress(ssl.SSLWantReadError):
+            other.do_handshake()
+        server.sendall(said.read())
+    told.write(server.recv(1 << 16))
+    other.do_handshake()
+    other.write(b"last words")
+    server.sendall(said.read() + b"no TLS at all")
+    room = bytearray(100)
+    assert ours.recv_into(memoryview(room)) == 10
+    room += b"more"  # BufferError while any view of it is left
+    with pytest.raises(ConnectionResetError):
+        ours.recv_into(memoryview(room))
+    ours.close()
+    server.close()
