@@ -29,6 +29,7 @@ class RenewedContext:
         self._options = options
         self._paths = options.files()
         self._state = self._look()  # first: what changes meanwhile is read again
+        self._refused: _State | None = None  # what the log has been told of
         self._context = options.make_context()
 
     def wrap_bio(
@@ -41,10 +42,15 @@ class RenewedContext:
         """By what is in the files now."""
         state = self._look()
         if state != self._state:
-            self._state = state
             try:
                 self._context = self._options.make_context()
+                self._state = state
             except Exception as error:  # noqa: BLE001 - ssl_password may be a function of anybody's
+                # Tried again at the next connection, though the files be the same: descriptors had
+                # run out, or a mode was wrong for a moment.
+                if state == self._refused:
+                    return self._context
+                self._refused = state
                 import logging  # noqa: PLC0415 - hardly ever
 
                 log = logging.getLogger("kcore.transports")

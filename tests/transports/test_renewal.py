@@ -1,5 +1,6 @@
 """Files of TLS that are replaced under a client."""
 
+import errno
 import os
 import shutil
 import ssl
@@ -83,6 +84,23 @@ def test_what_cannot_be_used_is_said_once_and_the_last_goes_on(pems, cafile, cap
     assert f"ssl_cafile='{cafile}'" in said
     replace(cafile, pems.ca.read_text())
     assert authorities(renewed.current()) == {"ca"}
+
+
+def test_what_could_not_be_opened_for_a_moment_is_read_at_the_next_connection(
+    pems, cafile, caplog, monkeypatch
+):
+    renewed = RenewedContext(TlsOptions(cafile=str(cafile)))
+    replace(cafile, pems.ca.read_text())
+
+    def fail(_options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TlsOptions, "make_context", fail)
+        for _ in range(3):
+            assert authorities(renewed.current()) == {"stranger"}
+    assert authorities(renewed.current()) == {"ca"}
+    assert len(caplog.records) == 1
 
 
 def test_a_certificate_may_come_before_its_key(pems, tmp_path, caplog):
