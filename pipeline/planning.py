@@ -100,7 +100,13 @@ def pack(
     for one, cost in zip(ranges, costs, strict=True):
         packed[(before + cost // 2) * tasks // total].append(one)  # where its middle is
         before += cost
-    return [taken for taken in packed if taken]
+    packed = [taken for taken in packed if taken]
+    # A range that has most of it all leaves the places beside its middle empty.
+    while len(packed) < (min_partitions or 0):
+        most = max(range(len(packed)), key=lambda place: len(packed[place]))
+        half = len(packed[most]) // 2
+        packed[most : most + 1] = [packed[most][:half], packed[most][half:]]
+    return packed
 
 
 def limit_offsets(begin: Offsets, end: Offsets, limit: int) -> Offsets:

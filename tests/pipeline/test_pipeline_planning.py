@@ -117,6 +117,8 @@ def test_limit_leaves_alone_what_has_no_beginning():
         # As many tasks as are asked for, if there are ranges for them.
         ([5] * 6, 20_000, {"min_partitions": 2}, [[5] * 3] * 2),
         ([5] * 6, 20_000, {"min_partitions": 9}, [[5]] * 6),
+        # Even where nearly all there is to read is in one of them.
+        ([10**6, *[1] * 8], 10**7, {"min_partitions": 4}, [[10**6], [1] * 2, [1] * 2, [1] * 4]),
     ],
 )
 def test_pack(sizes, least, more, wanted):
