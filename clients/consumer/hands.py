@@ -283,11 +283,11 @@ class Hands:
                 self.in_flight -= 1
             self._put_back(slot)
             room = self._needs_room and self.in_flight <= self._half
-            short = share.partition in self.long and len(share.window) * 2 <= self._window_most
-            if share.bygone:
-                short = False
-                if not share.unfinished:
-                    self._bygone.discard(share)
+            # Given up, or bygone, it says nothing of what came of the partition since.
+            mine = self._shares.get(share.partition) is share and share.partition in self.long
+            short = mine and len(share.window) * 2 <= self._window_most
+            if not share.unfinished:
+                self._bygone.discard(share)
             if room:
                 self._needs_room = False
             if short:

@@ -265,3 +265,23 @@ def test_it_goes_with_the_partition(hands):
     hands.finish(slot)
     assert not hands.uncommitted([new, old])
     assert hands.in_flight == 0
+
+
+def test_what_was_given_up_says_nothing_of_what_came_since(hands):
+    """A straggler of the partition's last time here, whose window is short."""
+    put(hands, T0, (0, b"a"))
+    straggler = hands.take()
+    hands.give_up([T0])
+    put(hands, T0, *((offset, b"b") for offset in range(10 * WINDOW_FACTOR)))
+    assert hands.long == {T0}
+    hands.finish(straggler)
+    assert hands.long == {T0}
+
+
+def test_a_lane_of_which_all_was_given_up_is_one_that_nobody_has(hands):
+    put(hands, T0, (0, b"a"), (1, b"b"))
+    hands.give_up([T0])
+    put(hands, T1, (0, b"c"))
+    assert hands.take().share.partition == T1  # behind the two of which nothing is left
+    put(hands, T0, (0, b"a"))
+    assert hands.take().lane == (T0, b"a")
