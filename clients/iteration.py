@@ -77,7 +77,7 @@ class Batch:
 
         finished: whether the record yielded last counts as done.
         """
-        done = self._yielded if finished else max(self._yielded - 1, 0)
+        done = self._yielded - (not finished)
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for tp, start, end in self._spans:
             if tp in self._given_back or tp in self.remade or done >= end:
@@ -88,15 +88,18 @@ class Batch:
             found[tp] = OffsetAndMetadata(self._flat[at].offset, "", -1 if epoch is None else epoch)
         return found
 
-    def give_back(self, tp: TopicPartition) -> None:
-        """Do not yield what is left of this partition."""
-        self._given_back.add(tp)
+    def give_back(self, tp: TopicPartition, *, whole: bool = True) -> None:
+        """Do not yield what is left of this partition.
+
+        whole: the record in hand stands for no position of it any more, either.
+        """
+        if whole:
+            self._given_back.add(tp)
         done = self._yielded
-        kept = [
-            (part, max(start, done), end)
-            for part, start, end in self._spans
-            if part not in self._given_back and end > done
-        ]
+        ahead = [span for span in self._spans if span[2] > done]
+        kept = [(part, max(start, done), end) for part, start, end in ahead if part != tp]
+        if len(kept) == len(ahead):
+            return
         last = self._flat[done - 1 : done]  # the record in hand stays the one yielded last
         before = [(part, start, end) for part, start, end in self._spans if start < done <= end]
         flat: list[Any] = list(last)

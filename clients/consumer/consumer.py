@@ -400,6 +400,6 @@ class Consumer(Bounded, Batches):
         for tp in partitions:
             if tp in ahead and go_back:
                 self._go_back(tp, ahead[tp])
-            if tp in ahead or tp in batch.remade:
-                batch.give_back(tp)
+            # Paused, the record in hand is not done with; sought, that is no place any more.
+            batch.give_back(tp, whole=not go_back)
         self._records = batch.records

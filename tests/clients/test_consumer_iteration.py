@@ -1,11 +1,13 @@
 """Iteration, and what a commit covers in the middle of it."""
 
+import random
+
 import pytest
 from scripted_consumer import T0, T1, assigned, record, records
 
 from kcore import errors
 from kcore.clients.iteration import Batch, next_size
-from kcore.structs import OffsetAndMetadata
+from kcore.structs import OffsetAndMetadata, TopicPartition
 
 
 def test_records_come_one_by_one_until_the_timeout():
@@ -74,6 +76,30 @@ def test_pains_10_nor_if_it_is_the_last_of_its_batch():
     next(consumer)
     consumer.close()
     assert consumer.core.verbs("commit")[0][1] == {T0: OffsetAndMetadata(10)}
+
+
+@pytest.mark.parametrize("left", [(), (11, 12)])
+def test_pains_10_nor_if_its_partition_is_paused(left):
+    consumer = assigned(T0, T1, group_id="g")
+    consumer.core.batches.append({**records(T0, 10, *left), **records(T1, 20)})
+    next(consumer)
+    consumer.pause(T0)
+    consumer.close()
+    expected = {T0: OffsetAndMetadata(10), T1: OffsetAndMetadata(20)}
+    assert consumer.core.verbs("commit")[0][1] == expected
+
+
+@pytest.mark.parametrize("paused", [False, True])
+@pytest.mark.parametrize("left", [(), (11, 12)])
+def test_close_commits_what_was_sought_in_place_of_the_record_in_hand(left, paused):
+    consumer = assigned(T0, group_id="g")
+    consumer.core.batches.append(records(T0, 10, *left))
+    next(consumer)
+    if paused:
+        consumer.pause(T0)
+    consumer.seek(T0, 3)
+    consumer.close()
+    assert consumer.core.verbs("commit", "close") == [("close", 30000, True)]  # the core knows
 
 
 def test_close_after_the_loop_has_ended_leaves_the_commit_to_the_core():
@@ -198,6 +224,37 @@ def test_giving_back_keeps_the_rest_in_order(walked, given):
     batch.give_back(given)
     assert given not in batch.positions(finished=True)
     assert list(batch.records) == rest
+
+
+T2 = TopicPartition("t", 2)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_positions_whatever_is_given_back_and_when(seed):
+    rng = random.Random(seed)
+    taken = {tp: [record(tp, o) for o in range(rng.randint(1, 4))] for tp in (T0, T1, T2)}
+    batch = Batch(taken, 0)
+    ahead = [one for found in taken.values() for one in found]
+    hand, moved = [], set()  # the record in hand; partitions that stand somewhere else
+    while ahead:
+        if rng.random() < 0.6:
+            hand = [ahead.pop(0)]
+            assert next(batch.records) is hand[0]
+        else:
+            given, whole = rng.choice([T0, T1, T2]), rng.random() < 0.5
+            batch.give_back(given, whole=whole)
+            ahead = [one for one in ahead if one.partition != given.partition]
+            moved |= {given} if whole else set()
+        for finished, left in ((True, ahead), (False, hand + ahead)):
+            expected = {}
+            for one in left:
+                expected.setdefault(TopicPartition(one.topic, one.partition), one.offset)
+            found = batch.positions(finished=finished)
+            assert {tp: at.offset for tp, at in found.items()} == {
+                tp: offset for tp, offset in expected.items() if tp not in moved
+            }
+        assert len(batch) == len(ahead)
+    assert not list(batch.records)
 
 
 @pytest.mark.parametrize(
