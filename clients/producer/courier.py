@@ -219,7 +219,11 @@ class Courier(Dispatch):
             del calls[0]
             try:
                 call()
-            except (Exception, SystemExit):  # whatever it is, other records go on
+            except KeyboardInterrupt:
+                raise  # who raises it asks for the end of all
+            except BaseException as error:  # a CancelledError, say: other records go on
+                if self._strikable and not isinstance(error, (Exception, SystemExit)):
+                    raise  # the end of a greenlet
                 log.exception("a callback of a delivered record failed")
 
     # Others ----------------------------------------------------------------------------------
@@ -246,13 +250,14 @@ class Courier(Dispatch):
         self,
         done: Callable[[], bool],
         timeout_s: float | None,
-        attend: Callable[[Any], None] | None = None,
+        attend: Callable[[Any], Callable[[], object]] | None = None,
         may_help: Callable[[], bool] = _always,
     ) -> bool:
         """Wait until `done()`, asked with the lock held; False: the time was over first.
 
-        attend: has a bell rung when `done` may have become true; without it, it is asked after
-        each turn of the courier, if `may_help()` says so there: to wake another thread costs more
+        attend: has a bell rung when `done` may have become true, and gives what undoes that (a wait
+        that is repeated leaves nothing behind); without it, `done` is asked after each turn of the
+        courier, if `may_help()` says so there: to wake another thread costs more
         than most turns. From a callback, which is inside the courier, its turns go on.
         """
         if timeout_s is not None:
@@ -261,6 +266,7 @@ class Courier(Dispatch):
             return self._wait_inside(done, timeout_s)
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
         bell = make_event(self._name)
+        leave: Callable[[], object] | None = None
         try:
             with self.lock:
                 if done():
@@ -268,7 +274,7 @@ class Courier(Dispatch):
                 self.check()
                 self._bells[bell] = may_help if attend is None else _never
                 if attend is not None:
-                    attend(bell)
+                    leave = attend(bell)
             while True:
                 bell.wait(None if until is None else max(0.0, (until - self.now_ms()) / 1000))
                 bell.clear()
@@ -281,6 +287,8 @@ class Courier(Dispatch):
         finally:
             with self.lock:
                 self._bells.pop(bell, None)
+                if leave is not None:
+                    leave()
 
     def _wait_inside(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000

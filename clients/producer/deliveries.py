@@ -107,9 +107,17 @@ class RecordFuture(Ticket, Outcomes):
             raise outcome.error.with_traceback(None)  # or it grows: its batch has one
         return self._metadata(outcome)
 
-    def _attend(self, bell: Any) -> None:
-        self._listen(True, lambda _: bell.set())
-        self._listen(False, lambda _: bell.set())
+    def _attend(self, bell: Any) -> Callable[[], object]:
+        def ring(_: object) -> None:
+            bell.set()
+
+        def leave() -> None:
+            if self.calls is not None:
+                self.calls = [entry for entry in self.calls if entry[1] is not ring]
+
+        self._listen(True, ring)
+        self._listen(False, ring)
+        return leave
 
     def _add(self, wanted: bool, call: Call) -> None:
         self.courier.check_process()

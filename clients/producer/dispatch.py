@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 from kcore.clients.opening import nobody_answered
@@ -107,7 +108,7 @@ class Dispatch(Receiver):
         """Raise what the cluster has said against us since `errors_seen` was so much."""
         for number, error in self._errors:
             if number > seen:
-                raise error
+                raise copy(error)  # this one is kept, and would keep whoever called
 
     def result(self, operation: int) -> OperationCompleted | None:
         """The end of an operation, if it is there; given once."""

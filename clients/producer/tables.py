@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kcore.clients import arguments
@@ -55,14 +55,24 @@ class TableFuture:
         """
         self._courier.check_process()
 
-        def attend(bell: Any) -> None:
-            self._delivery.calls.append(bell.set)
+        delivery = self._delivery
 
-        if not self._courier.wait(lambda: self._delivery.done, timeout, attend):
+        def attend(bell: Any) -> Callable[[], object]:
+            def ring() -> None:
+                bell.set()
+
+            def leave() -> None:
+                if ring in delivery.calls:
+                    delivery.calls.remove(ring)
+
+            delivery.calls.append(ring)
+            return leave
+
+        if not self._courier.wait(lambda: delivery.done, timeout, attend):
             raise KafkaTimeoutError(f"the table was not delivered within {timeout} s")
-        if self._delivery.error is not None:
-            raise self._delivery.error
-        return self._delivery.partitions
+        if delivery.error is not None:
+            raise delivery.error.with_traceback(None)  # or it grows each time
+        return delivery.partitions
 
 
 class Pour:

@@ -1,5 +1,6 @@
 """`Producer` on embedded brokers: what users call, threads, callbacks, forks, mishaps."""
 
+import asyncio
 import os
 import pickle
 import signal
@@ -301,7 +302,7 @@ def test_errbacks(broker, make):
     assert future.value is None
 
 
-@pytest.mark.parametrize("how", [ValueError, SystemExit])
+@pytest.mark.parametrize("how", [ValueError, SystemExit, asyncio.CancelledError])
 def test_a_callback_that_fails_harms_nobody(make, how):
     producer = make()
 

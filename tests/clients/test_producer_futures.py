@@ -12,7 +12,7 @@ from kafka.producer.future import FutureRecordMetadata
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import ProducerClosed
+from kcore.errors import KafkaTimeoutError, ProducerClosed
 
 pa = pytest.importorskip("pyarrow")
 
@@ -55,6 +55,34 @@ def test_an_error_that_records_share_does_not_grow_with_each_that_is_asked(broke
     producer.close(timeout=0)
     depths = set()
     for future in futures:
+        with pytest.raises(ProducerClosed) as caught:
+            future.get()
+        depths.add(len(traceback.extract_tb(caught.value.__traceback__)))
+    assert len(depths) == 1
+
+
+def test_waits_that_are_repeated_leave_nothing_behind(broker):
+    """Who looks every few ms for hours is none the heavier for it."""
+    with Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000) as producer:
+        record = producer.send("t", b"v").add_callback(lambda _: None)
+        rows = producer.send_arrow(pa.table({"value": [b"v"]}), "t")
+        for _ in range(5):
+            for future in (record, rows):
+                with pytest.raises(KafkaTimeoutError):
+                    future.get(0.001)
+        assert len(record.calls) == 1
+        assert rows._delivery.calls == []
+        producer.flush(10)
+        assert record.get(10).offset >= 0
+        assert rows.get(10)
+
+
+def test_an_error_of_a_table_does_not_grow_each_time_it_is_asked(broker):
+    producer = Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000)
+    future = producer.send_arrow(pa.table({"value": [b"v"]}), "t")
+    producer.close(timeout=0)
+    depths = set()
+    for _ in range(3):
         with pytest.raises(ProducerClosed) as caught:
             future.get()
         depths.add(len(traceback.extract_tb(caught.value.__traceback__)))

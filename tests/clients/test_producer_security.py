@@ -1,7 +1,9 @@
 """Producers that brokers no longer let in, for a while or for good."""
 
+import gc
 import shutil
 import time
+import weakref
 
 import pytest
 from transactional import read
@@ -69,6 +71,26 @@ def test_who_is_never_let_in_again_hears_why_when_the_time_is_over(broker):
             with pytest.raises(errors.KafkaTimeoutError, match="Invalid username or password"):
                 future.get(10)
         assert 0.9 < time.monotonic() - began < 5
+
+
+class Big:
+    """What a program had in hand as it called."""
+
+
+def test_what_all_are_told_keeps_nobody_alive_who_was_told(broker):
+    options = LOGIN | {"sasl_plain_password": "wrong", "api_version": (4, 0)}
+    producer = Producer(bootstrap_servers=broker.bootstrap, **options)
+
+    def refused():
+        big = Big()
+        with pytest.raises(errors.SaslAuthenticationFailedError):
+            producer.send("t", b"v")
+        return weakref.ref(big)
+
+    found = refused()
+    gc.collect()
+    assert found() is None
+    producer.close(0)
 
 
 def test_brokers_whose_authority_is_another_one_now_are_trusted_by_what_is_in_the_file(tmp_path):
