@@ -67,7 +67,9 @@ def assignable(values: object) -> list[TopicPartition]:
 
 
 def topic_name(value: object) -> str:
-    """A legal topic name. TypeError, InvalidTopicError."""
+    """A legal topic name, as plain text: an Enum's would be told as its member's. TypeError,
+    InvalidTopicError.
+    """
     if not isinstance(value, str):
         if isinstance(value, Mapping):  # which may hold a password
             raise TypeError("topics must be strings, not a dict: options are keyword arguments")
@@ -77,7 +79,7 @@ def topic_name(value: object) -> str:
             f"{value[: MAX_NAME_CHARS + 1]!r} is no topic name: 1 to {MAX_NAME_CHARS} of the "
             "characters a-z A-Z 0-9 . _ -, and neither '.' nor '..'"
         )
-    return value
+    return str.__str__(value)
 
 
 def topic_names(values: object) -> frozenset[str]:

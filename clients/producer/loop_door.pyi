@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Iterable
 from typing import final
 
 from kcore.clients.producer.metadata import RecordMetadata
@@ -30,7 +29,7 @@ class LoopDoor:
         key: object,
         partition: object,
         timestamp_ms: object,
-        headers: Iterable[object] | None,
+        headers: object,
     ) -> asyncio.Future[RecordMetadata] | None: ...
     def follow(
         self, batch: Batch, number: int, timestamp_ms: int

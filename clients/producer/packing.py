@@ -76,7 +76,8 @@ class Packing:
         serializers and partitioner raise.
         """
         if type(topic) is not str or topic not in self._legal_topics:
-            self._legal_topics.add(arguments.topic_name(topic))
+            topic = arguments.topic_name(topic)
+            self._legal_topics.add(topic)
         timestamp_ms = arguments.record_time(timestamp_ms)
         if partition is not None:
             partition = arguments.partition_number(partition)

@@ -128,6 +128,19 @@ def test_every_record_once(broker, way, group):
     run(main())
 
 
+def test_what_may_come_at_once_may_in_one_turn_of_the_loop_only(broker):
+    async def main():
+        async with consumer(broker, "t") as reader:
+            inside = reader._engine.core.inside
+            while not inside.burst:
+                await reader.getone()
+            for _ in range(2):
+                await anyloop.sleep(0)
+            assert inside.burst == 0
+
+    run(main())
+
+
 def from_text(key):
     return int(key)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from enum import Enum
 
 import anyloop
 import pytest
@@ -53,6 +54,21 @@ async def settled(done):
 
 
 # Calls --------------------------------------------------------------------------------------------
+
+
+class Topics(str, Enum):  # noqa: UP042 - as many write it
+    KINDS = "kinds"
+
+
+def test_a_topic_of_some_kind_of_text_is_told_as_text(broker):
+    async def main():
+        async with make(broker) as producer:
+            for topic in (Topics.KINDS, Topics.KINDS, "kinds"):
+                found = await producer.send_and_wait(topic, b"v")
+                assert (type(found.topic), found.topic) == (str, "kinds")
+
+    broker.create_topic("kinds", 1)
+    run(main())
 
 
 def test_a_record_is_sent_and_read(broker, topic, each_loop):

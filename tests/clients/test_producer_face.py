@@ -6,8 +6,10 @@ import pickle
 import signal
 import threading
 import time
+from enum import Enum
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from kafka.partitioner import DefaultPartitioner
@@ -104,6 +106,19 @@ def test_bytes_like_objects_are_bytes(broker, make):
 def test_what_is_not_bytes_needs_a_serializer(make, given):
     with pytest.raises(TypeError, match="serializer"):
         make().send("t", **given)
+
+
+class Topics(str, Enum):  # noqa: UP042 - as many write it
+    FACE = "kinds"
+
+
+def test_a_topic_of_some_kind_of_text_is_told_as_text(broker, make):
+    broker.create_topic("kinds", 1)
+    producer = make()
+    for topic in (Topics.FACE, np.str_("kinds"), "kinds"):
+        found = producer.send(topic, b"v").get(10)
+        assert (type(found.topic), found.topic) == (str, "kinds")
+        assert type(found.topic_partition.topic) is str
 
 
 @pytest.mark.parametrize(
