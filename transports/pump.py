@@ -85,6 +85,7 @@ class _Link:
     __slots__ = (
         "connected",
         "dialled",
+        "fault",
         "fd",
         "host",
         "more",
@@ -108,6 +109,7 @@ class _Link:
         self.fd = sock.fileno()
         self.tunnel: Tunnel | None = None
         self.dialled = self.connected = False
+        self.fault = ""  # of a write: what has arrived is read all the same, up to the end
         self.more = more  # the name has further addresses
         self.since = since  # the round it was opened in
         self.out: _Out = deque()
@@ -376,7 +378,7 @@ class Pump:
 
     def _write(self, link: _Link) -> bool:
         """Write what waits, in order, until the kernel takes no more; True if nothing is left, or
-        the link has ended.
+        the link has ended, or is about to.
         """
         out = link.out
         try:
@@ -394,6 +396,9 @@ class Pump:
             return link.tls is None or link.tls.flush()
         except (BlockingIOError, InterruptedError):
             return False
+        except ConnectionError as error:
+            link.fault = link.fault or describe(error)
+            out.clear()
         except (OSError, ValueError) as error:
             self._fail(link, error)
         return True
@@ -527,7 +532,7 @@ class Pump:
             self._fail(link, error)
             return 0
         if not count:
-            self._drop(link, "closed by the peer")
+            self._drop(link, link.fault or "closed by the peer")
         return count
 
     def _advance(self, link: _Link, count: int, now: int) -> bool:

@@ -257,6 +257,10 @@ class TlsSocket:
                 self._rest = self._rest[self._sock.send(self._rest, self._flags) :]
             except (BlockingIOError, InterruptedError):
                 return False
+            except OSError:
+                self._outgoing.read()  # nobody takes it, and what has arrived is read behind it
+                self._rest = memoryview(b"")
+                raise
         return self._outer is None or self._outer.flush()
 
     def recv_into(self, room: memoryview, _size: int = 0, _flags: int = 0) -> int:

@@ -282,6 +282,30 @@ def test_an_exception_while_sending_ends_that_link(rig, serve):
     assert rig.core.closed == [(link, "interrupted", False)]
 
 
+def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):
+    gone = threading.Event()
+
+    def answer_and_reset(sock):
+        sock.recv(1)
+        sock.sendall(frame(b"answer"))
+        time.sleep(0.05)  # or a reset may take back what is not on its way yet
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        gone.set()
+
+    link = rig.connect(serve(answer_and_reset))
+    rig.core.send(link, b"?")
+    rig.pump.drain()
+    assert gone.wait(10)
+    time.sleep(0.02)
+    for _ in range(3):
+        rig.core.send(link, frame(b"more"))
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.frames == [(link, b"answer")]
+    assert rig.core.closed == [(link, "Connection reset by peer", False)]
+    assert rig.pump._links == {}
+
+
 def test_a_link_the_core_no_longer_knows_is_closed_in_silence(rig, serve):
     link = rig.connect(serve(lambda sock: sock.sendall(b"x" * 10)))
     del rig.core._streams[link]

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -373,6 +374,32 @@ def test_authorities_in_a_folder(pems, tmp_path):
 
 
 # Odd places ---------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_has_arrived_outlives_a_write_that_fails(make_rig, serve, pems):
+    gone = threading.Event()
+
+    def answer_and_reset(tls):
+        tls.recv(1)
+        tls.sendall(frame(b"answer"))
+        time.sleep(0.05)  # or a reset may take back what is not on its way yet
+        tls.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def handle(sock):
+        server_side(pems, handler=answer_and_reset)(sock)
+        sock.close()
+        gone.set()
+
+    rig = make_rig(tls=trusting(pems))
+    link = rig.connect(serve(handle))
+    rig.core.send(link, b"?")
+    rig.pump.drain()
+    assert gone.wait(10)
+    time.sleep(0.02)
+    rig.core.send(link, frame(b"more"))
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.frames == [(link, b"answer")]
+    assert rig.core.untrusted == []
 
 
 def test_what_is_to_be_sent_does_not_keep_a_handshake_awake(driver, make_rig, serve, pems):
