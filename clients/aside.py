@@ -32,7 +32,7 @@ class Aside:
         take: Take,
         wake: Callable[[], None],
     ) -> None:
-        """Have `work` done, which raises nothing, and tell what comes of it."""
+        """Have `work` done, and tell what comes of it, or what it raises."""
         with self._lock:
             if self.under_way >= self._most:
                 why = f"{self.under_way} calls of {self._whose} have not come back"
@@ -41,7 +41,10 @@ class Aside:
             self.under_way += 1
 
         def run() -> None:
-            found = work()
+            try:
+                found = work()
+            except BaseException as error:  # noqa: BLE001 - a CancelledError, say: it is told, too
+                found = failed(action, f"{type(error).__name__}: {error}")
             with self._lock:
                 self.under_way -= 1
                 if not self._closed:

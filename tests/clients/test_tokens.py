@@ -501,6 +501,21 @@ def test_a_provider_that_never_answers_is_not_asked_without_end(monkeypatch):
     anyloop.run(main())
 
 
+def test_whatever_a_provider_raises_in_its_thread_is_told():
+    """Else nobody would hear of it, and its place among those under way would never be free."""
+
+    class Cancelled:
+        def token(self):
+            raise asyncio.CancelledError("the program ends")
+
+    tokens = AsideTokens(Cancelled())
+    for _ in range(clients_tokens.ASKED_MAX + 1):
+        told, woken = [], threading.Event()
+        tokens.ask(FetchToken(7), told.append, woken.set)
+        assert woken.wait(10)
+        assert what_was(told) == (None, {}, "CancelledError: the program ends")
+
+
 def test_what_providers_give():
     assert asked(Provider("abc")) == ("abc", {}, "")
     assert asked(Provider("abc", {"a": "b"})) == ("abc", {"a": "b"}, "")
