@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kcore.errors import IllegalStateError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 from kcore.tuples import NamedTuple
 
@@ -273,15 +274,26 @@ class Hands:
                 del self._lanes[lane]
 
     def finish(self, slot: Slot) -> None:
-        """It was handled."""
+        """It was handled. IllegalStateError: it cannot be told any more whose turn it is."""
         with self._lock:
+            if slot.lane not in self._lanes:
+                raise IllegalStateError(
+                    "its key is another than when it came (another hash): what handles a record, or"
+                    " goes on with its key elsewhere, must not change that"
+                )
             slot.done, slot.record = True, None
             share = slot.share
             share.unfinished -= 1
             share.advance()
             if not share.given_up:
                 self.in_flight -= 1
-            self._put_back(slot)
+            self._put_down(slot)
+            lane = self._lanes[slot.lane]
+            lane.popleft()
+            if lane:
+                self._ready.put(slot.lane)
+            else:
+                del self._lanes[slot.lane]
             room = self._needs_room and self.in_flight <= self._half
             # Given up, or bygone, it says nothing of what came of the partition since.
             mine = self._shares.get(share.partition) is share and share.partition in self.long
@@ -301,19 +313,13 @@ class Hands:
             if self.failure is None:
                 self.failure = Failure(slot.record, error)
             self._ending = True
-            self._put_back(slot)
+            self._put_down(slot)
             self._tell()
 
-    def _put_back(self, slot: Slot) -> None:
-        """Its lane goes on."""
+    def _put_down(self, slot: Slot) -> None:
+        """It is handled no longer."""
         slot.share.running -= 1
         self._running.discard(slot)
-        lane = self._lanes[slot.lane]
-        lane.popleft()
-        if lane:
-            self._ready.put(slot.lane)
-        else:
-            del self._lanes[slot.lane]
 
     def _is_waited_for(self, share: Share) -> bool:
         return (share.given_up and not share.running) or (self._ending and not self._running)

@@ -400,10 +400,9 @@ class Workers:
         while (slot := hands.take()) is not None:
             try:
                 self._handle_one(slot.record)
+                hands.finish(slot)
             except BaseException as error:  # noqa: BLE001 - `run` raises it
                 hands.fail(slot, error)
-            else:
-                hands.finish(slot)
 
     def _handle_one(self, record: ConsumerRecord) -> None:
         try:

@@ -70,6 +70,40 @@ def test_whatever_is_raised_is_an_error(broker, error):
         assert one.committed(T0) is None
 
 
+class Name:
+    """A key that a program may change."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+def test_a_key_that_is_changed_while_its_record_is_handled_ends_all(broker):
+    """Nobody would come to the others of that key, and the thread would be gone."""
+    fill(broker, 20, keys=1)
+
+    def named(data):
+        return Name(data)
+
+    def handle(record):
+        record.key.name += b" changed"
+
+    with consumer(broker, key_deserializer=named) as one:
+        workers = kcore.Workers(one, handle, threads=1)
+        ends = threading.Timer(LIMIT_S, workers.stop)
+        ends.start()
+        with pytest.raises(errors.HandlerError, match="its key is another") as caught:
+            workers.run()
+        ends.cancel()
+        ends.join()
+        assert (one.committed(T0) or 0) == caught.value.offset
+
+
 def test_who_decides_to_go_on_has_finished_the_record(broker):
     fill(broker, 20)
     told, handler = [], Handler(19)
