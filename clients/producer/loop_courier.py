@@ -42,7 +42,9 @@ class LoopWork(WorkLock):
 
 
 class LoopCourier(LoopTurns, Dispatch):
-    """See the module's text. told_of: the batch whose failure was last left to a future to tell."""
+    """See the module's text. told_of: the batch whose failure was left to a future to tell, while
+    its futures are told: its error would keep whoever raised it.
+    """
 
     def __init__(
         self,
@@ -69,6 +71,10 @@ class LoopCourier(LoopTurns, Dispatch):
         self._strikes = 0  # turns in a row that were
         self.told_of: object = None
         release_in_child(self)
+
+    def _tell(self, batch: Any) -> None:
+        super()._tell(batch)
+        self.told_of = None
 
     def nudge(self) -> None:
         """If something was begun, make a turn when what runs now has let go of the loop: what it
@@ -133,6 +139,7 @@ class LoopCourier(LoopTurns, Dispatch):
         loop = self.loop
         if loop is not None and not loop.is_closed():  # else nobody can wait
             self.give_up(error)
+            self.told_of = None
             self._make_calls()
 
     # The end ------------------------------------------------------------------------------------

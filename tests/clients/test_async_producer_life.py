@@ -6,6 +6,7 @@ import pickle
 import socket
 import threading
 import warnings
+import weakref
 
 import anyloop
 import pytest
@@ -22,6 +23,7 @@ from kcore.errors import (
     ForkedError,
     IllegalStateError,
     KafkaError,
+    MessageSizeTooLargeError,
     NoBrokersAvailable,
     ProducerClosed,
 )
@@ -471,6 +473,28 @@ def test_dropped_in_another_thread(broker):
         assert descriptors() < fds
         future.exception()
 
+    run(main())
+
+
+class Load:
+    """What a task holds."""
+
+
+def test_who_was_told_of_a_failure_is_not_kept(broker):
+    async def fails(producer):
+        load = Load()
+        with pytest.raises(MessageSizeTooLargeError):
+            await producer.send_and_wait("narrow", bytes(3_000))
+        return weakref.ref(load)
+
+    async def main():
+        async with make(broker) as producer:
+            seen = await fails(producer)
+            await anyloop.sleep(0)  # what runs now was woken with the future in hand
+            gc.collect()
+            assert seen() is None
+
+    broker.create_topic("narrow", 1, settings={"max.message.bytes": "2000"})
     run(main())
 
 
