@@ -49,7 +49,7 @@ VERBS = {
 }
 
 
-FEW = 5  # nearly all of `send` is compiled, where no signal is looked for
+FEW = 3  # nearly all of `send` is compiled, where no signal is looked for
 
 
 def struck_at(runner, producer, verb, at):
