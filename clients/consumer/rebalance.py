@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kcore.clients.engine import Engine, Rebalance
-from kcore.errors import KafkaError
+from kcore.errors import KafkaError, WakeupError
 from kcore.events import PartitionsAssigned, PartitionsRevoked
 from kcore.hints import Any, Protocol
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -124,8 +124,8 @@ class Bridge:
     def serve(self) -> None:
         """Call the listener for every step queued; then raise the first error of its, if any.
 
-        KafkaError from the listener's exception, as in Java; what is no Exception (Ctrl-C) and
-        WakeupError's kind of interruption comes through as it is.
+        KafkaError from the listener's exception, as in Java; what is no Exception (Ctrl-C) comes
+        through as it is, and so does a WakeupError, whatever else was raised.
         """
         if self._inside:  # a poll() inside a listener: the outer one goes on when it returns
             return
@@ -136,8 +136,7 @@ class Bridge:
             while engine.rebalances:
                 event = engine.rebalances[0]
                 try:
-                    told = self._tell(event)
-                    first = first or told
+                    first = _to_raise(first, self._tell(event))
                 finally:
                     if engine.released:  # the listener has closed the consumer
                         engine.rebalances.clear()
@@ -148,6 +147,8 @@ class Bridge:
             self._inside = False
             if self._retiring:
                 self.listener = None
+        if isinstance(first, WakeupError):
+            raise first
         if first is not None:
             raise KafkaError("the rebalance listener raised an error") from first
 
@@ -163,7 +164,7 @@ class Bridge:
                     with self._engine.guard.lent():
                         call_listener(listener, event)
             except Exception as error:  # noqa: BLE001 - raised when all steps are done
-                first = first or error
+                first = _to_raise(first, error)
         return first
 
     def abandon(self) -> None:
@@ -177,6 +178,13 @@ class Bridge:
         engine.core.acknowledge_rebalance(engine.pump.now_ms())
         engine.pump.drain()
         engine.collect()
+
+
+def _to_raise(first: Exception | None, other: Exception | None) -> Exception | None:
+    """Which of two errors of a listener's; it was the poll that somebody meant to wake."""
+    if first is None or (isinstance(other, WakeupError) and not isinstance(first, WakeupError)):
+        return other
+    return first
 
 
 def call_listener(listener: Any, event: Rebalance) -> Any:

@@ -131,6 +131,25 @@ def test_commit_and_other_calls_work_inside():
     ]
 
 
+def test_a_wakeup_in_the_middle_of_a_listener_is_one_of_the_poll():
+    class Waiting(Listener):
+        def _hear(self, what, partitions):
+            super()._hear(what, partitions)
+            if what == "assigned":
+                consumer.wakeup()
+                consumer.committed(T0)  # whatever waits
+            raise ValueError(what)
+
+    listener = Waiting()
+    consumer = subscribed(listener)
+    steps = [PartitionsRevoked((T0,)), PartitionsAssigned((T1,), (T1,), 2), PartitionsLost((T1,))]
+    consumer.core.events.extend(steps)
+    with pytest.raises(errors.WakeupError):
+        consumer.poll()
+    assert [what for what, _ in listener.heard] == ["revoked", "assigned", "revoked"]
+    assert acks(consumer) == 3
+
+
 def test_the_first_error_is_raised_when_all_steps_are_done():
     class Angry(Listener):
         def _hear(self, what, partitions):
