@@ -89,9 +89,8 @@ class Partition:
         # Fetching ahead: what to ask for next, and what came already, oldest first.
         self.next_offset = -1
         self.entries: deque[Entry] = deque()
-        self.refused = (
-            False  # its first record, by a deserializer: more is not asked for until then
-        )
+        # Its first record, by a deserializer: until it is taken, no more is asked for.
+        self.refused = False
         self.turn = 0  # whoever has had theirs last is the last to have another
         # Whom to ask.
         self.node: int | None = None  # on whose list it is; None: not fetched
