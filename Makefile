@@ -62,7 +62,7 @@ fuzz: build $(VENV)/.extra-test  ## atheris on a build that tells which edges we
 
 build: $(VENV)/.built  ## the environment and the compiled extensions, in place
 
-kafka: build  # the real broker's jars; says so when there is no Java or Maven
+kafka: build $(VENV)/.extra-demo  # the real broker's jars; says so when there is no Java or Maven
 	@tools/fetch_kafka.sh $(JARS)
 	@$(BIN)/python tools/share_classes.py $(JARS)
 
