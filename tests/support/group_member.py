@@ -23,6 +23,7 @@ import time
 from types import SimpleNamespace
 
 POLL_MS = 100
+GIVING_UP_S = 10.0  # of librdkafka
 
 
 def say(said, **more):
@@ -209,6 +210,12 @@ class Confluent(Reader):
         """It polls in short steps anyway."""
 
     def close(self):
+        # librdkafka never ends if it is closed while a cooperative assignment is on its way to the
+        # callback (its issue 4527): first it gives everything up, and then it is closed.
+        self.consumer.unsubscribe()
+        deadline_s = time.monotonic() + GIVING_UP_S
+        while self.consumer.assignment() and time.monotonic() < deadline_s:
+            self.consumer.consume(self.max_records, POLL_MS / 1000)
         self.consumer.close()
 
 
