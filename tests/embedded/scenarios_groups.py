@@ -239,6 +239,7 @@ def commits(peer):
     peer.ask(committing(simple, topic, partition=7), 8, note="no partition")
     peer.ask(committing(simple, topic, -1), 8, note="a negative offset")
     peer.ask(committing("", topic, 3), 8, note="an empty group id")
+    peer.ask(m.DeleteGroupsRequest(groups_names=[""]), 2)  # others look whether it is there
     fetch_offsets(peer, group, simple, topic, topic_id)
 
 

@@ -9,18 +9,30 @@ import os
 
 def hold(path, name, found, *, theirs=False):
     """These answers are those that are kept there under this name. theirs: they are a Kafka's."""
-    found = json.loads(json.dumps(list(found), default=bytes.hex))
-    said = json.loads(path.read_text()) if path.exists() else {}
+    found = plain(found)
     if theirs and "KCORE_RECORD" in os.environ:
+        said = json.loads(path.read_text()) if path.exists() else {}
         said[name] = found
         path.write_text(_written(said))
     differences = [
         f"{number}:\n  now:    {one}\n  before: {other}"
-        for number, (one, other) in enumerate(itertools.zip_longest(found, said[name]))
+        for number, (one, other) in enumerate(itertools.zip_longest(found, kept(path, name)))
         if one != other
     ]
     assert not differences, "\n".join(differences)
     assert found
+
+
+def plain(found):
+    """As it comes back from a file."""
+    return json.loads(json.dumps(list(found), default=bytes.hex))
+
+
+def kept(path, name):
+    """What a Kafka said under this name."""
+    said = json.loads(path.read_text())
+    assert name in said, f"nothing is kept of {name}: run its test of a Kafka with KCORE_RECORD=1"
+    return said[name]
 
 
 def _written(said):
