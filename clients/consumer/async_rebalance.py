@@ -96,7 +96,9 @@ class AsyncBridge:
                     wrapped.__cause__ = error
                     self._engine.keep(wrapped)
                 finally:
-                    self.acknowledge()
+                    self.serve()
+                    if not self._steps:  # else overtaken: see `Bridge.serve`
+                        self.acknowledge()
         finally:
             self._task = None
             self._driver.wake()

@@ -141,7 +141,10 @@ class Bridge:
                     if engine.released:  # the listener has closed the consumer
                         engine.rebalances.clear()
                     elif engine.rebalances:
-                        self._acknowledge()
+                        # Overtaken, where the listener has unsubscribed: what it is told of next
+                        # goes with the acknowledgement of that.
+                        if len(engine.rebalances) == 1:
+                            self._acknowledge()
                         engine.rebalances.popleft()  # behind it: see Engine.telling
         finally:
             self._inside = False

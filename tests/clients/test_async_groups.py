@@ -86,6 +86,35 @@ def test_a_listener_commits_what_unsubscribe_gives_up(broker):
     run(main())
 
 
+def test_a_listener_commits_what_unsubscribe_gives_up_while_it_is_at_work(broker):
+    class AtWork(Listener):
+        async def on_partitions_assigned(self, assigned):
+            if self.told:
+                self.reader.unsubscribe()
+            await super().on_partitions_assigned(assigned)
+
+    async def main():
+        options = {"partition_assignment_strategy": "cooperative-sticky"}
+        async with consumer(broker, group_id="at-work", **options) as reader:
+            listener = AtWork(reader)
+            reader.subscribe(["t"], listener=listener)
+            left = ALL
+            while left:
+                left -= sum(map(len, (await reader.getmany(timeout_ms=5_000)).values()))
+            reader.enforce_rebalance()
+            with pytest.raises(errors.IllegalStateError, match="nothing is subscribed"):
+                await reader.getone()
+            while len(listener.told) < 3:
+                await anyloop.sleep(0.005)
+            assert listener.told[-1] == ("revoked", {T0, T1})
+            assert not listener.refused
+            assert await reader.committed(T0) == await reader.committed(T1) == EACH
+            while reader.assignment():
+                await anyloop.sleep(0.005)
+
+    run(main())
+
+
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_members_come_and_go_and_listeners_commit(broker, strategy):
     async def main():

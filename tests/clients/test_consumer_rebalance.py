@@ -8,6 +8,8 @@ import kcore
 from kcore import errors
 from kcore.events import PartitionsAssigned, PartitionsLost, PartitionsRevoked
 
+BOTH = [PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)]
+
 
 class Listener:
     def __init__(self, hook=None):
@@ -47,8 +49,8 @@ def test_each_step_is_told_and_acknowledged_in_order():
     consumer = subscribed(listener)
     listener.hook = lambda: told.append(acks(consumer))
     told = []
-    consumer.core.events.extend(
-        [PartitionsRevoked((T0,)), PartitionsAssigned((T1,), (T1,), 2), PartitionsLost((T1,))]
+    consumer.core.begin_rebalance(
+        PartitionsRevoked((T0,)), PartitionsAssigned((T1,), (T1,), 2), PartitionsLost((T1,))
     )
     consumer.poll()
     assert listener.heard == [("revoked", {T0}), ("assigned", {T1}), ("revoked", {T1})]
@@ -80,7 +82,7 @@ def test_lost_goes_to_revoked_by_default(kind):
 def test_empty_sets_are_told():
     listener = Listener()
     consumer = subscribed(listener)
-    consumer.core.events.extend([PartitionsRevoked(()), PartitionsAssigned((), (), 1)])
+    consumer.core.begin_rebalance(PartitionsRevoked(()), PartitionsAssigned((), (), 1))
     consumer.poll()
     assert listener.heard == [("revoked", set()), ("assigned", set())]
 
@@ -108,7 +110,7 @@ def test_iterating_inside_is_refused_as_it_would_never_end():
             next(consumer)
 
     consumer = subscribed(Listener(inside))
-    consumer.core.events.extend([PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)])
+    consumer.core.begin_rebalance(*BOTH)
     assert consumer.poll() == {}
     assert acks(consumer) == 2
 
@@ -121,7 +123,7 @@ def test_commit_and_other_calls_work_inside():
         consumer.assignment()
 
     consumer = subscribed(Listener(inside))
-    consumer.core.events.extend([PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)])
+    consumer.core.begin_rebalance(*BOTH)
     consumer.poll()
     assert [entry[0] for entry in consumer.core.verbs("commit", "acknowledge_rebalance")] == [
         "commit",
@@ -143,7 +145,7 @@ def test_a_wakeup_in_the_middle_of_a_listener_is_one_of_the_poll():
     listener = Waiting()
     consumer = subscribed(listener)
     steps = [PartitionsRevoked((T0,)), PartitionsAssigned((T1,), (T1,), 2), PartitionsLost((T1,))]
-    consumer.core.events.extend(steps)
+    consumer.core.begin_rebalance(*steps)
     with pytest.raises(errors.WakeupError):
         consumer.poll()
     assert [what for what, _ in listener.heard] == ["revoked", "assigned", "revoked"]
@@ -158,7 +160,7 @@ def test_the_first_error_is_raised_when_all_steps_are_done():
 
     listener = Angry()
     consumer = subscribed(listener)
-    consumer.core.events.extend([PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)])
+    consumer.core.begin_rebalance(*BOTH)
     with pytest.raises(errors.KafkaError, match="listener") as caught:
         consumer.poll()
     assert isinstance(caught.value.__cause__, ValueError)
@@ -175,7 +177,7 @@ def test_ctrl_c_inside_comes_through_and_the_rest_is_told_later():
 
     listener = Listener(strike)
     consumer = subscribed(listener)
-    consumer.core.events.extend([PartitionsRevoked((T0,)), PartitionsAssigned((T0,), (T0,), 2)])
+    consumer.core.begin_rebalance(*BOTH)
     with pytest.raises(KeyboardInterrupt):
         consumer.poll()
     assert acks(consumer) == 1
@@ -219,6 +221,23 @@ def test_unsubscribe_tells_what_it_gives_up():
     consumer.core.unsubscribe = leave
     consumer.unsubscribe()
     assert listener.heard == [("revoked", {T0})]
+
+
+def test_a_step_that_was_overtaken_is_not_acknowledged_before_the_one_behind_it_is_told():
+    def unsubscribe():
+        told.append(acks(consumer))
+        listener.hook = lambda: told.append(acks(consumer))
+        consumer.core.events.append(PartitionsRevoked((T0, T1)))
+        consumer.unsubscribe()
+
+    told = []
+    listener = Listener(unsubscribe)
+    consumer = subscribed(listener)
+    consumer.core.begin_rebalance(PartitionsAssigned((T1,), (T0, T1), 2))
+    assert consumer.poll(timeout_ms=60_000) == {}
+    assert [what for what, _ in listener.heard] == ["assigned", "revoked"]
+    assert told == [0, 0]
+    assert acks(consumer) == 1
 
 
 def test_close_tells_what_it_gives_up_and_raises_afterwards():

@@ -48,6 +48,7 @@ class ScriptedCore:
         self.events = self.unread = deque()
         self.unsent = [None]  # actions that a driver has not fetched yet
         self.pending = deque()  # events that the next step of the pump brings
+        self.steps = deque()  # of a rebalance: each follows the acknowledgement of the one before
         self.batches = deque()
         self.answers = {}  # verb -> result, or error to end it in, or None: never answered
         self.assigned = set()
@@ -190,6 +191,12 @@ class ScriptedCore:
 
     def acknowledge_rebalance(self, now_ms):
         self.log.append(("acknowledge_rebalance",))
+        if self.steps:
+            self.events.append(self.steps.popleft())
+
+    def begin_rebalance(self, *steps):
+        self.events.append(steps[0])
+        self.steps.extend(steps[1:])
 
     # state
     def assignment(self):
