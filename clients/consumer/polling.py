@@ -41,7 +41,9 @@ class Polling:
         raise NotImplementedError
 
     def _live(self, now_ms: int) -> bool:
-        """What a poll does before it takes records. False: a callback has closed the consumer."""
+        """What a poll does before it takes records. False: a callback has ended it, by closing
+        the consumer, say.
+        """
         raise NotImplementedError
 
     def _drop_loop(self) -> None:

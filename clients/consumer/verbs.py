@@ -212,7 +212,7 @@ class Verbs(Looking):
 
     def _live(self, now_ms: int) -> bool:
         """What a poll does before it takes records: the group hears of it, listeners and callbacks
-        are told. False if one of them has closed the consumer.
+        are told. False if one of them has closed the consumer, or unsubscribed.
         """
         engine = self._engine
         engine.core.poll(now_ms)
@@ -220,7 +220,7 @@ class Verbs(Looking):
         if engine.rebalances or engine.calls:
             self._bridge.serve()
             engine.run_callbacks()
-            if engine.guard.closed:
+            if engine.guard.closed or self._wish is None:
                 return False
         if self._groupless is not None:
             self._groupless.tick(now_ms)

@@ -240,6 +240,18 @@ def test_a_step_that_was_overtaken_is_not_acknowledged_before_the_one_behind_it_
     assert acks(consumer) == 1
 
 
+def test_a_loop_ends_whose_listener_unsubscribes():
+    listener = Listener()
+    consumer = subscribed(listener)
+    listener.hook = consumer.unsubscribe
+    consumer.core.begin_rebalance(PartitionsAssigned((T0,), (T0,), 1))
+    before = consumer.pump.now
+    assert list(consumer) == []
+    assert consumer.pump.now == before
+    with pytest.raises(errors.IllegalStateError, match="nothing is subscribed"):
+        next(consumer)
+
+
 def test_close_tells_what_it_gives_up_and_raises_afterwards():
     def strike():
         raise ValueError("flush failed")
