@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kcore.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from kcore.errors import LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
 from kcore.pipeline.leases import Lease, Leases
 from kcore.pipeline.options import SourceOptions
@@ -60,6 +60,12 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
             position = _what_is_left(lease, options, wanted, position, refused=True)
             lease.seek(position, again=True)
             batch = None
+        except LogTruncationError as error:  # an unclean election
+            where = error.divergent_offsets.get(wanted.tp)
+            cut_at = None if where is None else where.offset
+            position = _what_is_left(lease, options, wanted, position, refused=True, cut_at=cut_at)
+            lease.seek(position, again=True)
+            batch = None
         if batch is not None:
             batch, position = lease.cut(batch, wanted.end)
             if batch.num_rows:
@@ -93,26 +99,30 @@ def _what_is_left(
     position: int,
     *,
     refused: bool = False,
+    cut_at: int | None = None,
 ) -> int:
     """Where to go on: `position` if the log has it. DataLossError if not, or what is left.
 
-    refused: the leader has just said that it has not.
+    refused: the leader has just said that it has not. cut_at: that its log goes on from there with
+    other records than were read.
     """
     name = f"{wanted.topic}-{wanted.partition}"
     limits = lease.limits()
-    go_on = wanted.end
+    begin, go_on = position, wanted.end
     if limits is None:
         why = "the topic or the partition is not there any more"
     elif limits[0] <= position < limits[1]:
-        return position
+        if cut_at is None:
+            return position
+        begin, go_on, why = cut_at, position, "the log was truncated, and has others in their place"
     elif options.is_committed and not refused and lease.has_told_of(position):
         return position  # in a transaction that is open, or behind one
     elif position < limits[0]:
         go_on, why = min(limits[0], wanted.end), f"the log begins at {limits[0]}"
     else:
         why = f"the log ends at {limits[1]}"
-    text = f"{name}: records {position} to {go_on} are gone; {why}"
+    text = f"{name}: records {begin} to {go_on} are gone; {why}"
     if options.fail_on_data_loss:
-        raise DataLossError(text, wanted.tp, position, go_on)
+        raise DataLossError(text, wanted.tp, begin, go_on)
     log.warning("%s; going on, as failOnDataLoss is false", text)
     return go_on

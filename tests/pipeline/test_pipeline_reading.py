@@ -365,6 +365,37 @@ def test_leaders_move_while_it_is_read():
         assert [(row["offset"], row["value"]) for row in found] == values(0, 300)
 
 
+@pytest.mark.parametrize(
+    ("more", "gone", "left"),
+    [
+        (3, "records 20 to 25 are gone; the log ends at 15", []),
+        (20, "records 12 to 20 are gone; the log was truncated", range(20, 25)),
+    ],
+)
+def test_a_log_that_an_unclean_election_has_cut_off(more, gone, left, caplog):
+    """What the consumer has read is not there any more, and others are in its place."""
+    with EmbeddedBroker(nodes=2) as broker:
+        unclean = {"unclean.leader.election.enable": "true"}
+        broker.create_topic("t", replication_factor=2, settings=unclean)
+        broker.move_leader("t", 0, 1)
+        broker.produce("t", [(None, b"%d" % number) for number in range(12)])
+        broker.kill(2)
+        broker.produce("t", [(None, b"%d" % number) for number in range(12, 20)])
+        strict, lax = (
+            replace(options(broker.bootstrap, "t", failOnDataLoss=loss), query_id=loss)
+            for loss in ("true", "false")
+        )
+        assert read(strict, "t", 0, 20) == read(lax, "t", 0, 20) == values(0, 20)
+        broker.kill(1)
+        broker.revive(2)
+        broker.produce("t", [(None, b"new")] * more)
+        with pytest.raises(DataLossError, match=f"t-0: {gone}"):
+            read(strict, "t", 20, 25)
+        with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+            assert read(lax, "t", 20, 25) == [(offset, b"new") for offset in left]
+        assert gone in caplog.text
+
+
 # Consumers kept -----------------------------------------------------------------------------------
 
 
