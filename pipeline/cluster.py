@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from kcore import Consumer
@@ -17,8 +17,8 @@ from kcore.structs import TopicPartition
 
 log = logging.getLogger("kcore.pipeline")
 
-# Between questions for a topic that is not there: a node that has just started, or that lags, may
-# not know of it yet.
+# Between questions for a topic or a partition that is not there: a node that has just started, or
+# that lags, may not know of it yet.
 _DOUBT_S = (0.1, 0.2, 0.4, 0.8, 1.0)
 
 
@@ -50,22 +50,24 @@ class Cluster:
 
     # Partitions ----------------------------------------------------------------------------------
 
-    def partitions(self, known: Iterable[TopicPartition] = ()) -> set[TopicPartition]:
+    def partitions(self, known: Collection[TopicPartition] = ()) -> set[TopicPartition]:
         """Those that the options ask for, as they are now. PlanError: some do not exist.
 
-        known: those that were there before; that a topic of theirs is gone is asked again, too.
+        known: those that were there before; that one of theirs is gone is asked again, too.
         """
         options = self._options
-        numbers: Mapping[str, Collection[int]] = {}
+        found: set[TopicPartition] = set()
         missing: set[str] = set()
         for pause_s in (0.0, *_DOUBT_S):
             time.sleep(pause_s)
             topics = self._topics()
             numbers = self._ask().fetch_partitions(topics) if topics else {}
-            missing = (topics | self._matching(tp.topic for tp in known)) - numbers.keys()
-            if not missing:
+            found = {TopicPartition(name, number) for name in numbers for number in numbers[name]}
+            wanted = topics | self._matching(tp.topic for tp in known)
+            missing = wanted - numbers.keys()
+            expected = options.partitions or [tp for tp in known if tp.topic in wanted]
+            if not missing and found.issuperset(expected):
                 break
-        found = {TopicPartition(topic, number) for topic in numbers for number in numbers[topic]}
         if missing and options.pattern is None:  # else it was deleted
             raise PlanError(
                 f"there is no topic {', '.join(sorted(missing))}: create it, or leave it out"

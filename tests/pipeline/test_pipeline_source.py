@@ -19,6 +19,7 @@ from pipeline_support import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import StructType
 
+from kcore import Consumer
 from kcore.embedded import EmbeddedBroker
 from kcore.pipeline.errors import DataLossError, OptionError, PlanError
 from kcore.pipeline.options import At
@@ -405,6 +406,39 @@ def test_a_topic_that_a_node_does_not_know_for_a_moment_is_not_gone(
     broker.refuse("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=1)
     available.prepareForTriggerAvailableNow()
     assert available.latestOffset({topic: {"0": 3, "1": 5}}, ReadAllAvailable()) == end
+
+
+@pytest.mark.parametrize("how", ["subscribe", "subscribePattern", "assign"])
+def test_a_partition_that_a_node_does_not_know_for_a_moment_is_not_gone(
+    broker, topic, streamed, how, monkeypatch
+):
+    """Partitions were added, and one node has heard of it before another."""
+    hidden = [0]
+    ask = Consumer.fetch_partitions
+
+    def lagging(consumer, topics):
+        found = ask(consumer, topics)
+        if hidden[0]:
+            hidden[0] -= 1
+            found = {name: numbers - {1} for name, numbers in found.items()}
+        return found
+
+    monkeypatch.setattr(Consumer, "fetch_partitions", lagging)
+    wanted = {how: json.dumps({topic: [0, 1]}) if how == "assign" else topic}
+    begin = {topic: {"0": 3, "1": 2}}
+    reader = streamed(**wanted)
+    hidden[0] = 3
+    assert reader.latestOffset(begin, ReadAllAvailable()) == {topic: {"0": 5, "1": 5}}
+    assert not hidden[0]
+    available = streamed(**wanted)
+    hidden[0] = 1
+    available.prepareForTriggerAvailableNow()
+    hidden[0] = 2 * (how != "assign")
+    assert available.latestOffset(begin, ReadAllAvailable()) == {topic: {"0": 5, "1": 5}}
+    assert not hidden[0]
+    if how == "assign":
+        hidden[0] = 3
+        assert plan(broker, topic, **wanted) == [(topic, 0, 0, 5), (topic, 1, 0, 5)]
 
 
 def test_read_committed_goes_on_from_what_was_read_uncommitted(broker, topic, streamed):
