@@ -165,11 +165,14 @@ class Cluster:
         elif offset > last and not self._options.is_committed:
             # Behind the last stable offset there may be records whose transaction is open.
             wrong = PlanError(f"{name}: {offset} is behind the end of the log, which is at {last}")
+        elif offset < first and not self._options.fail_on_data_loss:
+            wrong = PlanError(f"{name}: all before {offset} is gone; the log begins at {first}")
         if wrong is None:
             return offset
         if self._options.fail_on_data_loss:
             raise wrong
-        log.warning("%s; going on, as failOnDataLoss is false", wrong.args[0])
+        said = wrong.text if isinstance(wrong, DataLossError) else wrong
+        log.warning("%s; going on, as failOnDataLoss is false", said)
         return first if offset < first else last
 
     def _by_time(self, bound: Bound, times: Offsets) -> Offsets:

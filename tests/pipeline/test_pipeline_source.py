@@ -212,6 +212,21 @@ def test_with_fail_on_data_loss_false_bounds_are_moved_to_what_there_is(broker, 
         assert plan(broker, topic, failOnDataLoss="false", **bounds) == [(topic, 0, 2, 5)]
     for said in ("records 1 to 2 are gone", "0: 8 is behind", "1: 9 is behind"):
         assert said in caplog.text
+    assert "set option" not in caplog.text  # it is set
+
+
+@pytest.mark.parametrize("start", [{}, {"startingOffsets": 1}])
+def test_with_fail_on_data_loss_false_a_range_that_is_all_gone_is_empty(
+    broker, topic, start, caplog
+):
+    delete_records(broker.bootstrap, topic, 4)
+    bounds = {name: bound(topic, number, 0) for name, number in start.items()}
+    bounds["endingOffsets"] = bound(topic, 3, 5)
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        assert plan(broker, topic, failOnDataLoss="false", **bounds) == [(topic, 1, 0, 5)]
+    assert f"'endingOffsets': {topic}-0: all before 3 is gone; the log begins at 4" in caplog.text
+    with pytest.raises(DataLossError if start else PlanError, match=f"{topic}-0"):
+        plan(broker, topic, **bounds)
 
 
 def test_an_end_behind_what_is_committed_may_come_still(broker, topic):
