@@ -195,6 +195,8 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         found = cluster.resolve(self.options.starting, cluster.partitions())
         if self._target is not None:  # the end is where it was when that was asked for
             found |= {tp: self._target.get(tp, found[tp]) for tp in cluster.at_end}
+            # A beginning that records had not come to by then: nothing of it is read yet.
+            self._target |= {tp: max(end, found.get(tp, end)) for tp, end in self._target.items()}
         # Spark writes down where a micro-batch ends, but not where the first one began. Where that
         # is the end of the log, which moves, the first one is empty: should it be run again, from
         # another beginning, nothing is left out.

@@ -19,7 +19,7 @@ from pipeline_support import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from kcore import Consumer
+from kcore import Consumer, Producer
 from kcore.embedded import EmbeddedBroker
 from kcore.pipeline.errors import DataLossError, OptionError, PlanError
 from kcore.pipeline.options import At
@@ -341,6 +341,23 @@ def test_available_now_from_the_end_while_records_come_is_no_loss(broker, topic,
     end = reader.latestOffset(begin, ReadAllAvailable())
     assert reader.partitions(begin, end) == []
     assert end == {topic: {"0": 5, "1": 5}}  # and from there the next run goes on
+
+
+@pytest.mark.parametrize("how", ["startingOffsets", "startingTimestamp"])
+def test_available_now_from_behind_what_was_there_is_no_loss(broker, topic, streamed, how):
+    """A beginning that was not there yet when the end was asked for."""
+    now = time.time_ns() // 1_000_000
+    start = {"startingOffsets": bound(topic, 6, 5), "startingTimestamp": str(now + 60_000)}
+    reader = streamed(**{how: start[how]})
+    reader.prepareForTriggerAvailableNow()
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        for partition, stamp in [(0, now), (0, now + 60_000), (1, now + 60_000)]:
+            producer.send(topic, b"x", partition=partition, timestamp_ms=stamp).get(30)
+    begin = reader.initialOffset()
+    assert begin == {topic: {"0": 6, "1": 5}}
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end == begin
+    assert reader.partitions(begin, end) == []
 
 
 def test_new_partitions_are_read_from_their_first_record(broker, topic, streamed):
