@@ -45,6 +45,7 @@ class Lease:
         self._columns = options.columns
         client = {**_CLIENT, **options.client}
         client["client_id"] = f"{client.get('client_id', 'kcore')}-{tp.topic}-{tp.partition}"
+        client.setdefault("default_api_timeout_ms", min(60_000, options.poll_timeout_ms))
         self._consumer = Consumer(**client)
         self._consumer.assign([tp])
         self._position = -1  # what the next record would be, rest and all
@@ -96,7 +97,9 @@ class Lease:
         return self._position
 
     def limits(self) -> tuple[int, int] | None:
-        """The first offset of the log and the one behind its last; None: there is no such log."""
+        """The first offset of the log and the one behind its last; None: there is no such log.
+        KafkaTimeoutError: nobody can say now.
+        """
         topic, partition = self._tp
         if partition not in self._consumer.fetch_partitions([topic]).get(topic, ()):
             return None

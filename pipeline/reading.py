@@ -15,7 +15,12 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kcore.errors import LogTruncationError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kcore.errors import (
+    KafkaTimeoutError,
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
 from kcore.pipeline.leases import Lease, Leases
 from kcore.pipeline.options import SourceOptions
@@ -76,6 +81,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
             moved_at = time.monotonic()
         elif still_ms > min(_DOUBT_MS, options.poll_timeout_ms):
             position = _what_is_left(lease, options, wanted, position)
+            still_ms = (time.monotonic() - moved_at) * 1000  # that may have taken its time
             if still_ms > options.poll_timeout_ms and position < wanted.end:
                 raise ReadTimeoutError(
                     f"{wanted.topic}-{wanted.partition}: no records came for "
@@ -107,8 +113,11 @@ def _what_is_left(
     other records than were read.
     """
     name = f"{wanted.topic}-{wanted.partition}"
-    limits = lease.limits()
     begin, go_on = position, wanted.end
+    try:
+        limits = lease.limits()
+    except KafkaTimeoutError:
+        return position  # it is without a leader, say: kafkaConsumer.pollTimeoutMs is for that
     if limits is None:
         why = "the topic or the partition is not there any more"
     elif limits[0] <= position < limits[1]:

@@ -326,6 +326,30 @@ def test_records_that_are_there_and_do_not_come(soon):
         assert read(wanted, "t", 0, 1) == [(0, b"x")]
 
 
+def test_a_leader_that_is_away_has_the_time_of_a_poll(soon):
+    """However little a question may take that nobody can answer without it."""
+    asks = {"kafka.default.api.timeout.ms": "100"}
+    with EmbeddedBroker(nodes=2) as broker:
+        broker.create_topic("t")
+        broker.move_leader("t", 0, 1)
+        broker.produce("t", [(None, b"%d" % number) for number in range(10)])
+        wanted = options(broker.bootstrap, "t", **asks)
+        assert read(wanted, "t", 0, 5) == values(0, 5)
+        reading.leases.close()  # nothing is fetched already
+        broker.kill(1)
+        back = threading.Timer(1, broker.revive, [1])
+        back.start()
+        assert read(wanted, "t", 5, 10) == values(5, 10)
+        back.join()
+        reading.leases.close()
+        broker.kill(1)
+        hasty = options(broker.bootstrap, "t", kafkaConsumer__pollTimeoutMs="500")
+        began = time.monotonic()
+        with pytest.raises(ReadTimeoutError, match=r"=500 at offset 5, of 5 to 10: .*leader"):
+            read(hasty, "t", 5, 10)
+        assert time.monotonic() - began < DEADLINE_S
+
+
 def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
     """What was planned before (with another isolation) ends behind the last stable offset."""
     topic = topic_of(broker, request, 5)
