@@ -106,9 +106,10 @@ class Lease:
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
         return first, self._consumer.end_offsets([self._tp])[self._tp]
 
-    def has_told_of(self, offset: int) -> bool:
-        """Whether the leader has this record, be it readable or not."""
-        return offset < (self._consumer.highwater(self._tp) or 0)
+    def may_have(self, offset: int) -> bool:
+        """Whether the leader has this record, be it readable or not, or has said nothing yet."""
+        end = self._consumer.highwater(self._tp)
+        return end is None or offset < end
 
     def health(self) -> str:
         """What the consumer says of the partition."""

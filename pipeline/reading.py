@@ -124,7 +124,7 @@ def _what_is_left(
         if cut_at is None:
             return position
         begin, go_on, why = cut_at, position, "the log was truncated, and has others in their place"
-    elif options.is_committed and not refused and lease.has_told_of(position):
+    elif options.is_committed and not refused and lease.may_have(position):
         return position  # in a transaction that is open, or behind one
     elif position < limits[0]:
         go_on, why = min(limits[0], wanted.end), f"the log begins at {limits[0]}"

@@ -371,6 +371,30 @@ def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
     assert [(row["offset"], row["value"]) for row in found] == values(0, 6)
 
 
+def test_an_open_transaction_is_no_loss_before_the_leader_has_told_of_it(soon):
+    """Nothing is fetched yet; all that is known is where what is committed ends."""
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        producer = TransactionalProducer(
+            {"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "log_level": 0}
+        )
+        producer.init_transactions(DEADLINE_S)
+        producer.begin_transaction()
+        producer.produce("t", b"0", partition=0)
+        producer.flush(DEADLINE_S)
+        broker.refuse("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1_000_000)
+        end = threading.Timer(0.7, broker.no_mishaps)
+        end.start()
+        committed = {"kafka.isolation.level": "read_committed"}
+        wanted = options(broker.bootstrap, "t", kafkaConsumer__pollTimeoutMs="2000", **committed)
+        with pytest.raises(ReadTimeoutError, match="a transaction is open"):
+            read(wanted, "t", 0, 1)
+        end.join()
+        with pytest.raises(DataLossError, match="records 1 to 2 are gone; the log ends at 0"):
+            read(wanted, "t", 1, 2)
+        producer.abort_transaction(DEADLINE_S)
+
+
 def test_leaders_move_while_it_is_read():
     with EmbeddedBroker(nodes=3) as broker:
         broker.create_topic("t", replication_factor=3)
