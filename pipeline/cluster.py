@@ -37,7 +37,7 @@ class Cluster:
         consumer = self._consumers.get(isolation)
         if consumer is None:
             client = dict(self._options.client)
-            client["client_id"] = f"{client.get('client_id', 'kcore')}-driver"
+            client.setdefault("client_id", "kcore-driver")
             if isolation is not None:
                 client["isolation_level"] = isolation
             consumer = self._consumers[isolation] = Consumer(**client)

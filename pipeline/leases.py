@@ -44,7 +44,7 @@ class Lease:
         self._tp = tp
         self._columns = options.columns
         client = {**_CLIENT, **options.client}
-        client["client_id"] = f"{client.get('client_id', 'kcore')}-{tp.topic}-{tp.partition}"
+        client.setdefault("client_id", f"kcore-{tp.topic}-{tp.partition}")  # else quotas go by it
         client.setdefault("default_api_timeout_ms", min(60_000, options.poll_timeout_ms))
         self._consumer = Consumer(**client)
         self._consumer.assign([tp])

@@ -25,6 +25,7 @@ from kcore.embedded import EmbeddedBroker
 from kcore.limits import COLUMN_BYTES
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
+from kcore.pipeline.cluster import Cluster
 from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
 from kcore.pipeline.leases import Leases
@@ -148,6 +149,21 @@ def test_at_the_end_of_the_log_it_waits_briefly(broker, hundred, own_leases, giv
     read(options(broker.bootstrap, hundred, **given), hundred, 0, 100)
     (kept,) = own_leases._kept.values()
     assert kept[0]._consumer.config["fetch_max_wait_ms"] == waits_ms
+
+
+@pytest.mark.parametrize("given", ["etl", None])
+def test_what_brokers_call_it(broker, hundred, own_leases, given):
+    """What was asked for, as quotas go by it."""
+    wanted = options(broker.bootstrap, hundred, **({"kafka.client.id": given} if given else {}))
+    task, driver = given or f"kcore-{hundred}-0", given or "kcore-driver"
+    read(wanted, hundred, 0, 10)
+    (kept,) = own_leases._kept.values()
+    assert kept[0]._consumer.config["client_id"] == task
+    cluster = Cluster(wanted)
+    cluster.written([TopicPartition(hundred, 0)])
+    cluster.partitions()
+    assert {one.config["client_id"] for one in cluster._consumers.values()} == {driver}
+    cluster.close()
 
 
 def test_one_that_was_stopped_half_way_leaves_no_consumer(broker, hundred, own_leases):
