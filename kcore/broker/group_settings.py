@@ -162,22 +162,26 @@ def out_of_bounds(name: str, value: Any, config: CoordinatorConfig) -> str | Non
 
 def _read(name: str, text: str) -> Any:
     value = read_value(name, OPTIONS[name], text)
-    return _read_reset(name, text) if name == _RESET else value
+    return _read_reset(name, str(value)) if name == _RESET else value
 
 
-def _read_reset(name: str, text: str) -> str:
-    reset = text.lower()
+def normal(name: str, text: str) -> str:
+    """A text that has been checked, as it is understood."""
+    return shown(_read(name, text))
+
+
+def _read_reset(name: str, reset: str) -> str:
     if reset in {LATEST, EARLIEST}:
         return reset
     try:
         if not reset.startswith(BY_DURATION):
-            raise ValueError(text)
+            raise ValueError(reset)
         duration_ms(reset)
     except ValueError:
         raise invalid(
             name,
-            text,
-            f"Invalid value `{text[:1_000]}` for configuration {name}. The value must be either"
+            reset,
+            f"Invalid value `{reset[:1_000]}` for configuration {name}. The value must be either"
             " 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
         ) from None
     return reset

@@ -108,6 +108,17 @@ class Option(NamedTuple):
     check: Callable[[str, str], str | None] | None = None
 
 
+# What Java's trim takes off, and what it may have beside a comma: no spaces of other scripts, which
+# Python's strip takes off.
+BLANKS: Final = "".join(map(chr, range(33)))
+_BESIDE_COMMAS: Final = " \t\n\v\f\r"
+
+
+def parts(text: str) -> list[str]:
+    """Of a list, as Java tells them apart (ConfigDef)."""
+    return [part.strip(_BESIDE_COMMAS) for part in text.strip(BLANKS).split(",")]
+
+
 def _long(default: int, synonym: str | None, lowest: int | None = 0) -> Option:
     return Option(Kind.LONG, str(default), synonym, lowest)
 
@@ -124,7 +135,7 @@ def _flag(synonym: str | None = None) -> Option:
 
 def _wrong_policy(name: str, text: str) -> str | None:
     """A list may be empty, which is forever, but none of its parts (KIP-1161)."""
-    if not text.strip() or all(part.strip() for part in text.split(",")):
+    if not text.strip(BLANKS) or all(parts(text)):
         return None
     return f"Configuration '{name}' values must not be empty."
 
@@ -133,18 +144,18 @@ _REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
 
 
 def _wrong_throttled(name: str, text: str) -> str | None:
-    parts = [part.strip() for part in text.strip().split(",")]
-    if parts == ["*"] or all(map(_REPLICA.fullmatch, parts)):
+    replicas = parts(text)
+    if replicas == ["*"] or all(map(_REPLICA.fullmatch, replicas)):
         return None
     return (
-        f"Invalid value [{', '.join(parts)[:1_000]}] for configuration {name}: {name} must be the"
-        " literal '*' or a list of replicas in the following format:"
+        f"Invalid value [{', '.join(replicas)[:1_000]}] for configuration {name}: {name} must be"
+        " the literal '*' or a list of replicas in the following format:"
         " [partitionId]:[brokerId],[partitionId]:[brokerId],..."
     )
 
 
 def _wrong_gzip_level(name: str, text: str) -> str | None:
-    if int(text) != 0:
+    if _number(name, Kind.INT, text) != 0:
         return None
     why = "Value must be between 1 and 9 or equal to -1"
     return f"Invalid value 0 for configuration {name}: {why}"
@@ -152,7 +163,7 @@ def _wrong_gzip_level(name: str, text: str) -> str | None:
 
 def _wrong_tiers(_name: str, text: str) -> str | None:
     """There are none, as in a Kafka that is told nothing of them."""
-    if text.strip().lower() != "true":
+    if text.strip(BLANKS).lower() != "true":
         return None
     return (
         "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with"
@@ -213,8 +224,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
 SYNONYMS: Final = {option.synonym: name for name, option in OPTIONS.items() if option.synonym}
 
 _ACTING: Final = {field.name for field in fields(LogConfig)}
-# Python's int() takes more than Java does: underscores, and digits of other scripts.
-_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,19}")
+# Digits of any script, as in Java; Python's int() takes more than that: underscores, blanks.
+_NUMBER: Final = re.compile(r"[-+]?\d{1,19}")
 _REAL: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?[dDfF]?")
 _RANGES: Final = {Kind.INT: (-MAX_INT32 - 1, MAX_INT32), Kind.LONG: (_INT64_MIN, INT64_MAX)}
 
@@ -225,21 +236,21 @@ def read_value(name: str, option: Option, text: str) -> Value:
     if option.kind in _RANGES:
         value = _number(name, option.kind, text)
     elif option.kind is Kind.DOUBLE:
-        if not _REAL.fullmatch(text.strip()):
+        if not _REAL.fullmatch(text.strip(BLANKS)):
             raise invalid(name, text, "Not a number of type DOUBLE")
-        value = float(text.strip().rstrip("dDfF"))
+        value = float(text.strip(BLANKS).rstrip("dDfF"))
     elif option.kind is Kind.BOOLEAN:
-        lowered = text.strip().lower()
+        lowered = text.strip(BLANKS).lower()
         if lowered not in {"true", "false"}:
             raise invalid(name, text, "Expected value to be either true or false")
         return lowered == "true"
     elif option.kind is Kind.LIST:
-        value = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        value = tuple(dict.fromkeys(filter(None, parts(text))))
         for part in value:
             _check_choice(name, part, option)
         return value
     else:
-        text = text.strip()
+        text = text.strip(BLANKS)
         _check_choice(name, text, option)
         return text
     if option.lowest is not None and not value >= option.lowest:
@@ -260,7 +271,7 @@ def checked_value(name: str, option: Option, text: str) -> Value:
 
 def _number(name: str, kind: Kind, text: str) -> int:
     lowest, highest = _RANGES[kind]
-    stripped = text.strip()
+    stripped = text.strip(BLANKS)
     if _NUMBER.fullmatch(stripped):
         value = int(stripped)
         if lowest <= value <= highest:
@@ -322,4 +333,4 @@ def apply(config: LogConfig, settings: Mapping[str, str]) -> None:
             setattr(config, _field(name), read_value(name, OPTIONS[name], text))
     small = settings.get("internal.segment.bytes")
     if small is not None:
-        config.segment_bytes = int(small)
+        config.segment_bytes = _number("internal.segment.bytes", Kind.INT, small)

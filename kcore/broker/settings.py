@@ -246,7 +246,8 @@ class Settings:
         for name, option in group_settings.OPTIONS.items():
             layers = []
             if name in own:
-                layers.append(Synonym(name, own[name], Source.GROUP))
+                text = group_settings.normal(name, own[name])
+                layers.append(Synonym(name, text, Source.GROUP))
             if option.synonym is not None:
                 layers += self._dynamic(option.synonym, node_id)
                 file = shown(group_settings.file_value(name, self._config.coordinator))
@@ -276,9 +277,7 @@ class Settings:
         self.client_metrics_version += 1
         if options:
             self.client_metrics[name] = {
-                key: text
-                if key == subscriptions.INTERVAL
-                else ",".join(dict.fromkeys(subscriptions.parts(text)))
+                key: shown(read_value(key, subscriptions.OPTIONS[key], text))
                 for key, text in options.items()
             }
         else:

@@ -11,7 +11,7 @@ from kcore.coordinator import CoordinatorConfig
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode
 
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -63,6 +63,13 @@ def shown(client, kind, name, key):
          f"Invalid value {'9' * 19} for configuration retention.ms: Not a number of type LONG"),
         (("retention.ms", SET, "-2"), ErrorCode.INVALID_CONFIG,
          "Invalid value -2 for configuration retention.ms: Value must be at least -1"),
+        (("retention.ms", SET, "\u00a05"), ErrorCode.INVALID_CONFIG,
+         "Invalid value \u00a05 for configuration retention.ms: Not a number of type LONG"),
+        (("retention.ms", SET, "\x00\uff15 "), 0, None),
+        (("compression.gzip.level", SET, "\x005"), 0, None),
+        (("cleanup.policy", SET, "delete\u00a0"), ErrorCode.INVALID_CONFIG,
+         ("Invalid value delete\u00a0 for configuration cleanup.policy: String must be one of:"
+         " compact, delete")),
         (("nope", SET, "1"), ErrorCode.INVALID_CONFIG, "Unknown topic config name: nope"),
         (("retention.ms", DELETE, None), 0, None),
         (("cleanup.policy", APPEND, "compact"), 0, None),
@@ -181,6 +188,35 @@ def test_layers_are_shown_as_kafka_shows_them(client):
     assert shown(client, TOPIC, "t", "retention.ms")[:2] == ("500", 2)
     assert [option.name for option in describe(client, BROKER, "").configs] == [
         "log.retention.ms", "message.max.bytes"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "given", "understood"),
+    [
+        (TOPIC, "max.message.bytes", " +50", "50"),
+        (GROUP, "share.session.timeout.ms", " 050000", "50000"),
+        (GROUP, "share.auto.offset.reset", "earliest ", "earliest"),
+        (GROUP, "share.auto.offset.reset", "EARLIEST", None),
+        (CLIENT_METRICS, "interval.ms", " +05000", "5000"),
+        (CLIENT_METRICS, "metrics", " a , b,a,\u00a0c", "a,b,\u00a0c"),
+    ],
+)
+def test_what_is_set_is_shown_as_it_is_understood(client, kind, key, given, understood):
+    code, _ = alter(client, kind, "t", (key, SET, given))
+    if understood is None:
+        assert code == ErrorCode.INVALID_CONFIG
+        return
+    value, _, layers = shown(client, kind, "t", key)
+    assert (code, value, layers[0][:2]) == (0, understood, (key, understood))
+
+
+def test_who_makes_a_topic_is_told_what_he_gave(client):
+    Create = m.CreateTopicsRequest
+    wanted = Create.CreatableTopic(name="new", num_partitions=1, replication_factor=1)
+    wanted.configs = [Create.CreatableTopicConfig(name="max.message.bytes", value=" +50")]
+    (made,) = client.ask(Create(topics=[wanted], timeout_ms=1_000)).topics
+    assert {one.name: one.value for one in made.configs}["max.message.bytes"] == " +50"
+    assert shown(client, TOPIC, "new", "max.message.bytes")[0] == "50"
 
 
 def test_what_is_set_for_all_nodes_acts_on_every_topic(world, client):

@@ -2,6 +2,8 @@
 are the brokers' own.
 """
 
+import time
+
 from scenarios_admin import APPEND, SET, SUBTRACT, TOPIC, altered, described, see
 from scenarios_data import WALL_MS, creating, produce, scenario
 
@@ -27,6 +29,19 @@ GIVEN = [
     *(("min.cleanable.dirty.ratio", text) for text in ("", "1e-1", "0_1.0", " 0.5 ", "0.5d")),
     *(("remote.storage.enable", text) for text in ("true", "TRUE", "false")),
     ("local.retention.ms", "999999999999"),
+    # Blanks and digits as Java takes them.
+    *(("retention.ms", text) for text in (
+        "\u00a05", "5\u2003", "\u30005", "\u00855", "\x005", "\x1f5", "\uff15", "\u0665", "+5",
+        "005",
+    )),
+    *((POLICY, text) for text in (
+        "\u00a0delete", "\x00delete", "delete\u00a0,compact", "delete\x00,compact",
+        "delete\t,\vcompact",
+    )),
+    *(("compression.gzip.level", text) for text in ("\x005", "\x000", "\uff10", "\u00a05")),
+    ("min.cleanable.dirty.ratio", "\u00a00.5"), ("min.cleanable.dirty.ratio", "0.\uff15"),
+    ("preallocate", "\u00a0true"), ("preallocate", "\x00true"),
+    ("compression.type", "\u00a0gzip"), ("compression.type", "\x00gzip"),
 ]  # fmt: skip
 
 
@@ -35,6 +50,39 @@ def texts_of_options(peer):
     for number, (key, text) in enumerate(GIVEN):
         name = peer.name(f"c{number}")
         peer.ask(creating(name, configs=[(key, text)]), 4, note=f"{key}={text!r}")
+
+
+GROUP, CLIENT_METRICS = 32, 16
+RESET = "share.auto.offset.reset"
+
+
+@scenario
+def texts_of_options_shown(peer):
+    """A value is shown as it is understood, but by the answer that made the topic of it."""
+    for number, (key, text) in enumerate((
+        ("retention.ms", " +05 "), (POLICY, "delete , compact"), ("preallocate", " TRUE"),
+        ("min.cleanable.dirty.ratio", "1e-1"), ("max.message.bytes", "\uff15"),
+    )):  # fmt: skip
+        name = peer.name(f"c{number}")
+        answer = peer.link().ask(creating(name, configs=[(key, text)]), 7)
+        (found,) = [one.value for one in answer.topics[0].configs if one.name == key]
+        peer.said.append((f"{key}={text!r}", found))
+        peer.settled(name, 1)
+        see(peer, name, [key], f"{key}={text!r}")
+    for kind, key, text in (
+        (GROUP, "share.session.timeout.ms", " +50000 "), (GROUP, "share.session.timeout.ms", "x"),
+        (GROUP, "share.isolation.level", " read_committed"),
+        (GROUP, "share.renew.acknowledge.enable", "FALSE "),
+        *((GROUP, RESET, text) for text in (
+            "EARLIEST", "Latest", " earliest ", "BY_DURATION:PT1H", "by_duration:pt1h",
+            " by_duration:PT1H ",
+        )),
+        (CLIENT_METRICS, "interval.ms", " +05000"), (CLIENT_METRICS, "metrics", " a , b,a,\u00a0c"),
+    ):  # fmt: skip
+        name, note = peer.name(f"k{kind}"), f"{key}={text!r}"
+        answer = peer.ask(altered(kind, name, (key, SET, text)), 1, note=note)
+        time.sleep(0 if answer.responses[0].error_code else 0.1)  # a Kafka's brokers hear of it
+        peer.ask(described(kind, name, [key]), 4, note=note)
 
 
 @scenario

@@ -82,7 +82,7 @@ def _create(
     result.configs = [
         CreateTopicsResponse.CreatableTopicConfigs(
             name=option.name,
-            value=option.value,
+            value=settings.get(option.name, option.value),  # as it was given
             read_only=option.read_only,
             config_source=option.source,
         )

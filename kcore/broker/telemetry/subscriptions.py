@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcore.broker.batches import RefusedError
-from kcore.broker.options import Kind, Option, read_value
+from kcore.broker.options import Kind, Option, parts, read_value
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -48,11 +48,6 @@ class Wanted(NamedTuple):
     interval_ms: int
 
 
-def parts(text: str) -> list[str]:
-    """Of a list, as Kafka writes it."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def check(name: str, options: Mapping[str, str]) -> None:
     """RefusedError, in Kafka's words, if these cannot be those of a subscription."""
     if not name:
@@ -74,7 +69,7 @@ def check(name: str, options: Mapping[str, str]) -> None:
 def patterns(text: str) -> dict[str, re.Pattern[str]]:
     """What a client has to be, each by its key. RefusedError."""
     found = {}
-    for part in parts(text):
+    for part in filter(None, parts(text)):
         key, sign, pattern = part.partition("=")
         if not sign or not pattern or "=" in pattern:
             raise RefusedError(
@@ -100,7 +95,7 @@ def wanted_of(subscriptions: Mapping[str, Mapping[str, str]], client: Mapping[st
     for options in subscriptions.values():
         wishes = patterns(options.get(MATCH, ""))
         if all(wish.fullmatch(client.get(key, "")) for key, wish in wishes.items()):
-            metrics |= dict.fromkeys(parts(options.get(METRICS, "")))
+            metrics |= dict.fromkeys(filter(None, parts(options.get(METRICS, ""))))
             interval_ms = min(interval_ms, int(options.get(INTERVAL, DEFAULT_INTERVAL_MS)))
     if EVERYTHING in metrics:
         metrics = {EVERYTHING: None}
