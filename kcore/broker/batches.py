@@ -8,12 +8,11 @@ append time, or where the header lies about the largest timestamp, the header is
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import crc32c
 
-from kcore.records import ConsumerRecord, RecordReader
+from kcore.records import RecordReader
 from kcore.records.codecs import MissingPackageError
 from kcore.records.survey import Survey, survey
 from kcore.tuples import NamedTuple
@@ -39,8 +38,10 @@ _ATTRIBUTES_AT: Final = 22  # the lower byte
 _TIMES_AT: Final = 21
 _MAGIC: Final = 2
 _TAKE: Final = 1_000
+_LATEST: Final = 0x7FFFFFFFFFFFFFFF
 _FAULTS_MAX: Final = 1_000  # records of one batch that are said to be wrong
 
+_CODEC: Final = 0x07
 APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
@@ -62,6 +63,11 @@ class Batch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     record_count: int
+
+    @property
+    def codec(self) -> int:
+        """The number of its codec."""
+        return self.attributes & _CODEC
 
     @property
     def last_offset(self) -> int:
@@ -174,51 +180,56 @@ def _check_records(
         found = survey(data, check_crc=False)
     except MissingPackageError:
         return batch
-    except ValueError as error:
-        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"{where}: {error}") from None
+    except ValueError as error:  # with a checksum that is right: another try would change nothing
+        raise RefusedError(ErrorCode.INVALID_RECORD, f"{where}: {error}") from None
     if not found.sequential:
         raise RefusedError(ErrorCode.INVALID_RECORD, "offsets that do not follow each other")
-    if config.compact and found.unkeyed >= 0:
-        why = f"a record without a key for the compacted partition {where}"
-        raise RefusedError(
-            ErrorCode.INVALID_RECORD,
-            "One or more records have been rejected",
-            _at_fault(data, lambda record: record.key is None, why),
-        )
+    unkeyed = config.compact and found.unkeyed >= 0
+    if unkeyed or not _in_time(found, config, wall_ms):
+        raise _rejected(where, data, config, wall_ms)
     if not config.log_append_time:
-        _check_timestamps(data, found, config, wall_ms)
         batch = batch._replace(max_timestamp=max(found.max_timestamp, NO_TIMESTAMP))
     return batch
 
 
-def _check_timestamps(data: memoryview, found: Survey, config: LogConfig, wall_ms: int) -> None:
-    """KIP-937. A record may have no timestamp."""
+def _bounds(config: LogConfig, wall_ms: int) -> tuple[int, int]:
+    """The oldest and the newest that a record may be (KIP-937)."""
+    if config.log_append_time:
+        return NO_TIMESTAMP, _LATEST
     oldest = wall_ms - config.message_timestamp_before_max_ms
-    newest = wall_ms + config.message_timestamp_after_max_ms
-    if found.max_timestamp <= newest and (
+    return oldest, wall_ms + config.message_timestamp_after_max_ms
+
+
+def _in_time(found: Survey, config: LogConfig, wall_ms: int) -> bool:
+    """Whether all timestamps may be; a record need not have one."""
+    oldest, newest = _bounds(config, wall_ms)
+    return found.max_timestamp <= newest and (
         found.min_timestamp >= oldest or found.min_timestamp == NO_TIMESTAMP
-    ):
-        return
-
-    def is_wrong(record: ConsumerRecord) -> bool:
-        return record.timestamp != NO_TIMESTAMP and not oldest <= record.timestamp <= newest
-
-    raise RefusedError(
-        ErrorCode.INVALID_TIMESTAMP,
-        "One or more records have been rejected due to invalid timestamp",
-        _at_fault(data, is_wrong, f"a timestamp that is not within {oldest} to {newest}"),
     )
 
 
-def _at_fault(
-    data: memoryview, is_wrong: Callable[[ConsumerRecord], bool], why: str
-) -> list[tuple[int, str]]:
-    """The records of a checked batch that are wrong, up to a number of them."""
+def _rejected(where: str, data: memoryview, config: LogConfig, wall_ms: int) -> RefusedError:
+    """Of a checked batch, which records are wrong, up to a number of them. One whose time is wrong
+    speaks for all (Java: LogValidator.processRecordErrors).
+    """
+    oldest, newest = _bounds(config, wall_ms)
+    code = ErrorCode.INVALID_RECORD
     found: list[tuple[int, str]] = []
     reader = RecordReader("", 0, data, 0)
-    while not reader.exhausted and len(found) < _FAULTS_MAX:
-        found += [(record.offset, why) for record in reader.take(_TAKE) if is_wrong(record)]
-    return found[:_FAULTS_MAX]
+    while not reader.exhausted:
+        for record in reader.take(_TAKE):
+            if config.compact and record.key is None:
+                why = f"a record without a key for the compacted partition {where}"
+            elif record.timestamp != NO_TIMESTAMP and not oldest <= record.timestamp <= newest:
+                code = ErrorCode.INVALID_TIMESTAMP
+                why = f"a timestamp that is not within {oldest} to {newest}"
+            else:
+                continue
+            found.append((record.offset, why))
+    because = " due to invalid timestamp" if code is ErrorCode.INVALID_TIMESTAMP else ""
+    return RefusedError(
+        code, f"One or more records have been rejected{because}", found[:_FAULTS_MAX]
+    )
 
 
 def placed(data: memoryview | bytes, batch: Batch) -> bytes:

@@ -11,12 +11,11 @@ from kcore.records import ConsumerRecord, RecordReader, encode_batch
 from kcore.records.codecs import name_of
 
 _TAKE: Final = 10_000
-_CODEC_MASK: Final = 0x07
 
 
 def codec_of(header: Batch) -> str:
     """The name of a batch's codec."""
-    return name_of(header.attributes & _CODEC_MASK)
+    return name_of(header.codec)
 
 
 def recompressed(data: memoryview, batch: Batch, config: LogConfig) -> tuple[memoryview, Batch]:

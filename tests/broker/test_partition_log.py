@@ -174,6 +174,8 @@ def sealed(data):
         (batch(b"a") * 2, ErrorCode.INVALID_RECORD),
         (patched(16, b"\1"), ErrorCode.INVALID_RECORD),
         (patched(61, b"\0"), ErrorCode.CORRUPT_MESSAGE),
+        (sealed(patched(61, b"\0")), ErrorCode.INVALID_RECORD),
+        (sealed(patched(22, b"\1")), ErrorCode.INVALID_RECORD),
         (patched(17, b"\0\0\0\0"), ErrorCode.CORRUPT_MESSAGE),
         (sealed(patched(57, struct.pack(">i", 1))), ErrorCode.INVALID_RECORD),
         (sealed(patched(57, struct.pack(">i", -1))), ErrorCode.INVALID_RECORD),
@@ -186,7 +188,8 @@ def sealed(data):
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
     ],
     ids=[
-        *("empty", "cut", "two", "magic 1", "length", "crc", "count", "no records"),
+        *("empty", "cut", "two", "magic 1", "length", "record", "codec"),
+        *("crc", "count", "no records"),
         *("base offset", "short", "magic 3"),
         *("control", "no sequence", "large"),
     ],

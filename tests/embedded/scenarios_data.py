@@ -1,6 +1,7 @@
 """Scenarios of topics and records: each asks a `Peer` what it likes, in the same way every time."""
 
 import struct
+import time
 
 import crc32c
 
@@ -238,11 +239,49 @@ def produce_refused(peer):
         "offset": batch(b"a", base_offset=5),
         "future": encode_batch([(WALL_MS + (1 << 50), None, b"a")]),
         "no time": encode_batch([(-1, None, b"a")]),
+        "long record": rewritten(good, 61, ">B", 0x7E),
+        "negative record": rewritten(good, 61, ">B", 3),
+        "long key": rewritten(good, 65, ">B", 0x7E),
+        "negative headers": rewritten(good, len(good) - 1, ">B", 1),
+        "left over": rewritten(good + b"zz", 8, ">i", len(good) - 10),
+        "another codec": rewritten(good, 22, ">B", 4),
     }  # fmt: skip
     for what, data in bad.items():
         peer.ask(produce(topic, data), 9, note=what)
+    for what in ("two", "trailing", "cut", "magic 1", "long record"):
+        for partition in (2, -1):
+            request = produce(topic, bad[what], partition)
+            peer.ask(request, 9, note=f"{what} for partition {partition}")
+    for version in (3, 6, 7):
+        peer.ask(produce(topic, batch(b"z" * 50, codec="zstd")), version, note=f"zstd v{version}")
     peer.ask(produce(topic, b""), 9, note="empty")
     peer.ask(produce(topic, batch(b"last")), 9)
+
+
+@scenario
+def produce_refused_records(peer):
+    """Which records are wrong, and what is said of all of them."""
+    bounds = {"message_timestamp_before_max_ms": "1000", "message_timestamp_after_max_ms": "1000"}
+    now = time.time_ns() // 1_000_000
+    keyed, unkeyed, late, neither = (
+        (now, b"k", b"v"), (now, None, b"v"),
+        (now - 60_000, b"k", b"v"), (now + 60_000, None, b"v"),
+    )  # fmt: skip
+    for policy in ("compact", "delete"):
+        for kind in ("CreateTime", "LogAppendTime"):
+            topic = peer.topic(
+                policy + kind, cleanup_policy=policy, message_timestamp_type=kind, **bounds
+            )
+            for number, records in enumerate((
+                (keyed, unkeyed), (keyed, late), (unkeyed, late), (late, unkeyed), (neither,),
+                (neither, keyed), (neither, late), (keyed, (-1, None, b"v")),
+            )):  # fmt: skip
+                for codec in ("none", "gzip"):
+                    request = produce(topic, encode_batch(records, codec=codec))
+                    answer = peer.link().ask(request, 9)
+                    (part,) = answer.responses[0].partition_responses
+                    part.log_append_time_ms = -1
+                    peer.said.append((f"{policy} {kind} {number} {codec}", peer.plain(answer)))
 
 
 @scenario

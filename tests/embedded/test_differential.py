@@ -32,6 +32,7 @@ MEANT = {
     "produce_refused": {
         "short length.responses[0].partition_responses[0].error_message": "no text is given",
         "magic 3.responses[0].partition_responses[0].error_message": "no text is given",
+        "another codec.responses[0].partition_responses[0].error_code": "UNKNOWN_SERVER_ERROR",
     }
 }
 

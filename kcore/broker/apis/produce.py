@@ -7,7 +7,7 @@ the transaction coordinator knows of it (KIP-890); from v12 on it is told so by 
 
 from __future__ import annotations
 
-from kcore.broker.batches import RefusedError, only_batch
+from kcore.broker.batches import RefusedError, only_batch, read_header
 from kcore.broker.calls import PARKED, UNANSWERED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
 from kcore.broker.fetches import Waiting
@@ -15,9 +15,11 @@ from kcore.broker.hints import Hints
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
 from kcore.broker.verdicts import ToldError, Verdicts, judge
+from kcore.records.codecs import ZSTD
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
 
+_ZSTD_VERSION = 7  # KIP-110
 _TOPIC_IDS_VERSION = 13
 _HINTS_VERSION = 10
 _NO_ANSWER = 0
@@ -91,7 +93,11 @@ def _append(
     try:
         if error:
             raise RefusedError(error, "no such topic")
+        if topic is None or not 0 <= part.index < len(topic.partitions):
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
         records = only_batch(part.records)
+        if call.version < _ZSTD_VERSION and read_header(records).codec == ZSTD:
+            raise RefusedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd before version 7")
         if acks not in {-1, 0, 1}:
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         verdicts.check(topic, part.index)
