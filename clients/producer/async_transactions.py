@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
 from kcore.clients.producer.transactions import OPEN, limit_of, log, offsets_to_commit, timed_out
-from kcore.errors import KafkaError, TransactionAbortableError
+from kcore.errors import KafkaError, ProducerFencedError, TransactionAbortableError
 from kcore.events import OperationCompleted
 from kcore.produce.transaction_states import TxnState
 
@@ -78,12 +78,15 @@ class AsyncTransactions:
     async def transaction(self, timeout: float | None = None) -> AsyncIterator[Self]:
         """`async with producer.transaction():` begins one, and commits it; aborts it where an
         exception leaves the block, or where it cannot be committed. timeout: of each end.
+
+        ProducerFencedError: another producer has the transactional_id now: stop this one.
+        ProducerFencedError: another producer has the transactional_id now; stop this one.
         """
         await self.begin_transaction()
         try:
             yield self
-        except BaseException:
-            await self._abort_quietly(timeout)
+        except BaseException as error:
+            await self._abort_quietly(error, timeout)
             raise
         if self._core.transaction_state is TxnState.READY:
             if self._core.transaction_unheard:
@@ -91,16 +94,20 @@ class AsyncTransactions:
             return  # it was ended in the block
         try:
             await self.commit_transaction(timeout)
-        except TransactionAbortableError:
-            await self._abort_quietly(timeout)
+        except TransactionAbortableError as error:
+            await self._abort_quietly(error, timeout)
             raise
 
-    async def _abort_quietly(self, timeout: float | None) -> None:
-        """What is about to be raised says more."""
+    async def _abort_quietly(self, why: BaseException, timeout: float | None) -> None:
+        """Because of `why`, which is about to be raised and says more; but no other error of
+        Kafka's says more than that somebody else has taken over.
+        """
         if self._core.transaction_state in OPEN:
             try:
                 await self._courier.ways.see_out(partial(self.abort_transaction, timeout))
             except KafkaError as error:
+                if isinstance(error, ProducerFencedError) and isinstance(why, KafkaError):
+                    raise error from why
                 log.warning("a transaction was left that could not be aborted: %s", error)
 
     async def _initialize(self) -> None:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kcore.clients import arguments
 from kcore.clients.log import Log
-from kcore.errors import KafkaError, KafkaTimeoutError, TransactionAbortableError
+from kcore.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    ProducerFencedError,
+    TransactionAbortableError,
+)
 from kcore.limits import MAX_TIMEOUT_MS
 from kcore.produce.transaction_states import TxnState
 from kcore.structs import OffsetAndMetadata, TopicPartition
@@ -27,7 +32,7 @@ OPEN = (TxnState.IN_TRANSACTION, TxnState.ABORTABLE_ERROR)
 class Transactions:
     """The part of Producer that begins and ends transactions.
 
-    Of all verbs: IllegalStateError: not now, or the producer has no transactional_id.
+    Of all verbs: TransactionStateError: not now, or the producer has no transactional_id.
     TransactionAbortableError: the transaction has failed (its cause says why), and can only be
     aborted. ProducerFencedError, and others of their own class: the producer is of no use any more.
     KafkaTimeoutError: it was not over in time, and goes on: the same verb called again tells how it
@@ -87,12 +92,15 @@ class Transactions:
     def transaction(self, timeout: float | None = None) -> Iterator[Self]:
         """`with producer.transaction():` begins one, and commits it; aborts it where an exception
         leaves the block, or where it cannot be committed. timeout: of each end.
+
+        ProducerFencedError: another producer has the transactional_id now: close this one.
+        ProducerFencedError: another producer has the transactional_id now; close this one.
         """
         self.begin_transaction()
         try:
             yield self
-        except BaseException:
-            self._abort_quietly(timeout)
+        except BaseException as error:
+            self._abort_quietly(error, timeout)
             raise
         if self._core.transaction_state is TxnState.READY:
             if self._core.transaction_unheard:
@@ -100,16 +108,20 @@ class Transactions:
             return  # it was ended in the block
         try:
             self.commit_transaction(timeout)
-        except TransactionAbortableError:
-            self._abort_quietly(timeout)
+        except TransactionAbortableError as error:
+            self._abort_quietly(error, timeout)
             raise
 
-    def _abort_quietly(self, timeout: float | None) -> None:
-        """What is about to be raised says more."""
+    def _abort_quietly(self, why: BaseException, timeout: float | None) -> None:
+        """Because of `why`, which is about to be raised and says more; but no other error of
+        Kafka's says more than that somebody else has taken over.
+        """
         if self._core.transaction_state in OPEN:
             try:
                 self.abort_transaction(timeout)
             except KafkaError as error:
+                if isinstance(error, ProducerFencedError) and isinstance(why, KafkaError):
+                    raise error from why
                 log.warning("a transaction was left that could not be aborted: %s", error)
 
     def _run(self, verb: str, begin: Callable[[int], int], timeout: float | None) -> None:

@@ -15,6 +15,7 @@ from kcore.clients.stand_in.shared import DefaultPartitioner, own_error
 from kcore.errors import ConsumerStoppedError, DeserializationError
 from kcore.records import ConsumerRecord as Record
 from kcore.structs import ConsumerGroupMetadata, TopicPartition
+from kcore.tuples import NamedTuple
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -40,6 +41,20 @@ class ConsumerRecord(Generic[_Key, _Value]):
     serialized_key_size: int
     serialized_value_size: int
     headers: Sequence[tuple[str, bytes | None]]
+
+
+class OffsetAndMetadata(NamedTuple):
+    """What aiokafka has of it, which programs take apart: two fields."""
+
+    offset: int
+    metadata: str
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The same of an answer to a look-up by time."""
+
+    offset: int
+    timestamp: int
 
 
 def _theirs(record: Record) -> ConsumerRecord[Any, Any]:
@@ -73,11 +88,26 @@ class AIOKafkaConsumer(AsyncConsumer):
     ) -> dict[TopicPartition, list[ConsumerRecord[Any, Any]]]:
         """See AsyncConsumer."""
         limits: dict[str, Any] = {"timeout_ms": timeout_ms, "max_records": max_records}
+        was_stopped = self._stopping
         try:
             found = await super().getmany(*partitions, **limits)
         except DeserializationError as error:
             raise own_error(error) from None
+        except ConsumerStoppedError:
+            if was_stopped:
+                raise
+            return {}  # aiokafka has only the next call fail
         return {tp: [*map(_theirs, records)] for tp, records in found.items()}
+
+    async def offsets_for_times(  # type: ignore[override]
+        self, timestamps: Mapping[Any, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """See AsyncConsumer."""
+        found = await super().offsets_for_times(timestamps)
+        return {
+            tp: None if at is None else OffsetAndTimestamp(at.offset, at.timestamp)
+            for tp, at in found.items()
+        }
 
     async def __anext__(self) -> ConsumerRecord[Any, Any]:  # type: ignore[override]
         try:
@@ -216,6 +246,16 @@ class AIOKafkaAdminClient(AsyncAdmin):
         """(group, type of protocol) pairs."""
         found = await self.list_groups(broker_ids)
         return [(row["group_id"], row["protocol_type"]) for row in found]
+
+    async def list_consumer_group_offsets(  # type: ignore[override]
+        self,
+        group_id: str,
+        group_coordinator_id: int | None = None,
+        partitions: Iterable[TopicPartition] | None = None,
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Of each partition where its group goes on; -1 where it has not committed any."""
+        told = await super().list_consumer_group_offsets(group_id, group_coordinator_id, partitions)
+        return {tp: OffsetAndMetadata(at.offset, at.metadata) for tp, at in told.items()}
 
 
 def _topic_errors(rows: Iterable[Mapping[str, Any]]) -> Response:

@@ -13,12 +13,12 @@ from kcore.clients.stand_in import shared
 from kcore.clients.stand_in.modules import Table
 from kcore.errors import ConsumerStoppedError, IllegalOperation
 from kcore.produce.murmur import murmur2
-from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kcore.structs import TopicPartition
 
 _STRUCTS: Final[dict[str, Any]] = {
     "ConsumerRecord": own.ConsumerRecord,
-    "OffsetAndMetadata": OffsetAndMetadata,
-    "OffsetAndTimestamp": OffsetAndTimestamp,
+    "OffsetAndMetadata": own.OffsetAndMetadata,
+    "OffsetAndTimestamp": own.OffsetAndTimestamp,
     "TopicPartition": TopicPartition,
 }
 _CONSUMER: Final = {"AIOKafkaConsumer": own.AIOKafkaConsumer}

@@ -5,8 +5,9 @@ programs for other clients catch; see `kcore.errors` for why they are apart.
 from __future__ import annotations
 
 from kcore.errors.base import InvalidMetadataError, KafkaError, RetriableError
-from kcore.errors.client import IllegalStateError, ProtocolError
+from kcore.errors.client import IllegalOperation, IllegalStateError, ProtocolError
 from kcore.errors.everyday import UnsupportedVersionError
+from kcore.errors.partitions import MessageSizeTooLargeError
 from kcore.structs import TopicPartition
 
 
@@ -14,12 +15,19 @@ class ProducerClosed(IllegalStateError):
     """The producer is closed."""
 
 
+class TransactionStateError(IllegalStateError, IllegalOperation):
+    """The call does not fit where the producer's transaction stands, or it has no transactional_id
+    (IllegalStateException in Java, IllegalOperation in aiokafka).
+    """
+
+
 class TransactionAbortedError(KafkaError):
     """The batch was given up with its transaction."""
 
 
-class RecordTooLargeError(KafkaError):
-    """One record is larger than a request may be, or than a fetch may return.
+class RecordTooLargeError(MessageSizeTooLargeError):
+    """One record is larger than a request may be (MessageSizeTooLargeError in kafka-python and
+    aiokafka; Java has one class for this and for what a broker refuses).
 
     partition: the TopicPartition. offset: where it is.
     """

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from kcore.errors import (
     BrokerResponseError,
-    IllegalStateError,
     KafkaError,
     TransactionAbortableError,
     TransactionAbortedError,
+    TransactionStateError,
 )
 from kcore.produce import transaction_requests as requests
 from kcore.produce.config import ProduceConfig
@@ -143,7 +143,9 @@ class TransactionVerbs:
             refusal.__cause__ = error
         else:
             advice = ADVICE.get(state, "close it")
-            refusal = IllegalStateError(f"{verb.value}: the producer is {state.value}: {advice}")
+            refusal = TransactionStateError(
+                f"{verb.value}: the producer is {state.value}: {advice}"
+            )
         return refusal
 
     # -- the verbs ---------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class TransactionVerbs:
     def begin(self) -> None:
         """What is sent from now on is in one transaction."""
         if self.state is TxnState.READY and self._unheard is TxnInput.COMMIT:
-            raise IllegalStateError(
+            raise TransactionStateError(
                 "begin_transaction: the last commit has not been heard of: call commit_transaction "
                 "again, which tells how it ended"
             )

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from kcore.cluster.client import ClientCore
 from kcore.errors import (
     IllegalArgumentError,
-    IllegalStateError,
     KafkaError,
     ProducerClosed,
     RecordTooLargeError,
+    TransactionStateError,
 )
 from kcore.events import Closed
 from kcore.produce.accumulator import (
@@ -456,8 +456,8 @@ class ProducerCore(ClientCore):
         """Get a producer id, fence whoever had the transactional id, and end what it left open. An
         operation.
 
-        Of all five: IllegalStateError: there is no transactional id, or not now; the verbs that are
-        operations may be begun again while nobody has heard the end of the last such (see
+        Of all five: TransactionStateError: there is no transactional id, or not now; the verbs that
+        are operations may be begun again while nobody has heard the end of the last such (see
         `heard_of_transaction`). TransactionAbortableError: the transaction has failed. What else
         has made the producer useless, of its own class.
         """
@@ -526,7 +526,7 @@ class ProducerCore(ClientCore):
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
         if self._transaction is None:
-            raise IllegalStateError(f"{verb.value}: the producer has no transactional_id")
+            raise TransactionStateError(f"{verb.value}: the producer has no transactional_id")
         return self._transaction
 
     def _stir(self, now_ms: int) -> None:

@@ -154,6 +154,22 @@ def test_start_fences_and_can_be_tried_again(broker):
     assert everything(broker.bootstrap, "t") == [b"kept"]
 
 
+def test_what_a_fenced_producer_meets_in_the_block_gives_way_to_that(broker):
+    async def main():
+        async with make(broker) as first:
+            with pytest.raises(errors.ProducerFencedError) as caught:  # noqa: PT012 - of the block
+                async with first.transaction():
+                    async with make(broker):
+                        pass
+                    await first.send_and_wait("t", b"late", partition=0)
+            assert isinstance(caught.value.__cause__, errors.KafkaError)
+            with pytest.raises(errors.ProducerFencedError):
+                await first.begin_transaction()
+
+    run(main())
+    assert everything(broker.bootstrap, "t") == []
+
+
 def test_stop_aborts_what_is_open(broker):
     async def main():
         producer = make(broker)

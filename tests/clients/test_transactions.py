@@ -317,6 +317,20 @@ def test_a_fenced_producer_raises_what_left_the_block(broker):
     assert everything(broker.bootstrap, "t") == []
 
 
+def test_what_a_fenced_producer_meets_in_the_block_gives_way_to_that(broker):
+    with make(broker) as first:
+        with (  # noqa: PT012 - of the block
+            pytest.raises(errors.ProducerFencedError) as caught,
+            first.transaction(),
+        ):
+            make(broker).close()
+            first.send("t", b"late", partition=0).get(10)
+        assert isinstance(caught.value.__cause__, errors.KafkaError)
+        with pytest.raises(errors.ProducerFencedError):
+            first.begin_transaction()
+    assert everything(broker.bootstrap, "t") == []
+
+
 def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(broker):
     with make(broker, transaction_timeout_ms=1_000) as producer:
         producer.begin_transaction()
@@ -551,6 +565,6 @@ def test_the_time_that_verbs_take_is_measured(broker):
         found = took(producer)
         assert all(found)
         assert sum(found) <= time.perf_counter_ns() - began
-        with pytest.raises(errors.IllegalStateError):
+        with pytest.raises(errors.TransactionStateError):
             producer.commit_transaction()
         assert took(producer) == found
