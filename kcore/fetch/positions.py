@@ -160,16 +160,21 @@ class Positions:
         """Set the position to where records were handed over: a place in the topic that was read,
         while one that is sought is one in whatever has its name. If that was made anew since, it is
         none, and nothing happens. Raises IllegalStateError if `tp` is not assigned.
+
+        What is before a position that is trusted needs no validation: it can be committed at once.
         """
         partition = self._need(tp)
         log_id = partition.log_id
         if not partition.anew:
-            self._seek(partition, offset, leader_epoch)
+            trusted = partition.state is PartitionState.FETCHING and offset <= partition.offset
+            self._seek(partition, offset, leader_epoch, partition.leader if trusted else None)
             partition.log_id = log_id
 
-    def _seek(self, partition: Partition, offset: int, leader_epoch: int) -> None:
+    def _seek(
+        self, partition: Partition, offset: int, leader_epoch: int, leader: Leader | None = None
+    ) -> None:
         partition.strategy = ResetStrategy.NONE
-        self._place(partition, PositionInput.SOUGHT, offset, leader_epoch)
+        self._place(partition, PositionInput.SOUGHT, offset, leader_epoch, leader)
 
     def reset(self, tp: TopicPartition, strategy: ResetStrategy | str) -> None:
         """Go to the first or last offset, which is looked up lazily (P3)."""

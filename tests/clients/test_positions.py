@@ -188,3 +188,17 @@ def test_on_a_loop(broker):
             assert await reader.committed(T0) == 20
 
     run(main())
+
+
+def test_a_loop_that_was_left_can_be_committed_behind_a_poll(broker):
+    """The position goes back to where the loop stood: that is no reason to leave it out."""
+    with Consumer("t", group_id="left", **options(broker)) as reader:
+        seen = {T0: 0, T1: 0}
+        for record in reader:
+            seen[TopicPartition(record.topic, record.partition)] = record.offset + 1
+            if sum(seen.values()) == 10:
+                break
+        reader.poll(max_records=1)
+        reader.commit()
+        found = reader.committed({T0, T1})
+        assert sum(at or 0 for at in found.values()) in (10, 11)

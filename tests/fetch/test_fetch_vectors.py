@@ -299,6 +299,32 @@ def test_f21_a_position_is_validated_before_it_is_fetched() -> None:
     assert world.positions.position(T0) == (3, 1, Leader(1, 2))
 
 
+def test_who_goes_back_from_a_position_that_was_validated_has_one_that_can_be_committed() -> None:
+    world = in_doubt(0, 1)
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 10)))
+    world.fetched(data(T0, batch(0, 3, epoch=1)))
+    assert world.take() == {T0: [0, 1, 2]}
+    world.positions.go_back(T0, 2, 1)
+    world.tick()
+    assert world.pending(ApiKey.OFFSET_FOR_LEADER_EPOCH) == []
+    assert world.positions.consumed() == {T0: OffsetAndMetadata(2, "", 1)}
+    world.cluster.lead(T0, 1, 3)  # which is another question
+    world.positions.go_back(T0, 1, 1)
+    world.tick()
+    world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    world.positions.go_back(T0, 0, 1)  # nor is that answered before it is
+    world.tick()
+    assert world.positions.consumed() == {}
+
+
+def test_who_goes_back_to_where_nobody_was_has_it_validated() -> None:
+    world = in_doubt(0, 1)
+    world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 10)))
+    world.positions.go_back(T0, 1, 1)
+    world.tick()
+    assert world.positions.consumed() == {}
+
+
 def test_a_position_that_is_validated_is_no_error_without_a_policy_either() -> None:
     world = in_doubt(5, 1, "none")
     world.answer(world.only(ApiKey.OFFSET_FOR_LEADER_EPOCH), validated((T0, 1, 5)))
