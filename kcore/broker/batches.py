@@ -14,7 +14,7 @@ import crc32c
 
 from kcore.records import RecordReader
 from kcore.records.codecs import MissingPackageError
-from kcore.records.survey import Survey, survey
+from kcore.records.survey import survey
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -38,7 +38,6 @@ _ATTRIBUTES_AT: Final = 22  # the lower byte
 _TIMES_AT: Final = 21
 _MAGIC: Final = 2
 _TAKE: Final = 1_000
-_LATEST: Final = 0x7FFFFFFFFFFFFFFF
 _FAULTS_MAX: Final = 1_000  # records of one batch that are said to be wrong
 
 _CODEC: Final = 0x07
@@ -184,49 +183,53 @@ def _check_records(
         raise RefusedError(ErrorCode.INVALID_RECORD, f"{where}: {error}") from None
     if not found.sequential:
         raise RefusedError(ErrorCode.INVALID_RECORD, "offsets that do not follow each other")
-    unkeyed = config.compact and found.unkeyed >= 0
-    if unkeyed or not _in_time(found, config, wall_ms):
-        raise _rejected(where, data, config, wall_ms)
+    said = found.min_timestamp, found.max_timestamp
+    if batch.attributes & APPEND_TIME:  # then this is the time of each
+        said = batch.max_timestamp, batch.max_timestamp
+    untimely = any(_is_untimely(timestamp, batch, config, wall_ms) for timestamp in said)
+    if untimely or (config.compact and found.unkeyed >= 0):
+        raise _rejected(where, data, batch, config, wall_ms)
     if not config.log_append_time:
-        batch = batch._replace(max_timestamp=max(found.max_timestamp, NO_TIMESTAMP))
+        attributes = batch.attributes & ~APPEND_TIME
+        newest = max(said[1], NO_TIMESTAMP)
+        batch = batch._replace(attributes=attributes, max_timestamp=newest)
     return batch
 
 
-def _bounds(config: LogConfig, wall_ms: int) -> tuple[int, int]:
-    """The oldest and the newest that a record may be (KIP-937)."""
-    if config.log_append_time:
-        return NO_TIMESTAMP, _LATEST
+def _is_untimely(timestamp: int, batch: Batch, config: LogConfig, wall_ms: int) -> bool:
+    """Whether a record cannot have this timestamp (KIP-937); it need not have one. Who says that
+    it is when a broker took it says so wrongly (Java: LogValidator.validateTimestamp).
+    """
+    if config.log_append_time or timestamp == NO_TIMESTAMP:
+        return bool(batch.attributes & APPEND_TIME)
     oldest = wall_ms - config.message_timestamp_before_max_ms
-    return oldest, wall_ms + config.message_timestamp_after_max_ms
+    return not oldest <= timestamp <= wall_ms + config.message_timestamp_after_max_ms
 
 
-def _in_time(found: Survey, config: LogConfig, wall_ms: int) -> bool:
-    """Whether all timestamps may be; a record need not have one."""
-    oldest, newest = _bounds(config, wall_ms)
-    return found.max_timestamp <= newest and (
-        found.min_timestamp >= oldest or found.min_timestamp == NO_TIMESTAMP
-    )
-
-
-def _rejected(where: str, data: memoryview, config: LogConfig, wall_ms: int) -> RefusedError:
+def _rejected(
+    where: str, data: memoryview, batch: Batch, config: LogConfig, wall_ms: int
+) -> RefusedError:
     """Of a checked batch, which records are wrong, up to a number of them. One whose time is wrong
     speaks for all (Java: LogValidator.processRecordErrors).
     """
-    oldest, newest = _bounds(config, wall_ms)
-    code = ErrorCode.INVALID_RECORD
+    code, because = ErrorCode.INVALID_RECORD, ""
     found: list[tuple[int, str]] = []
-    reader = RecordReader("", 0, data, 0)
+    # Without attributes that mean nothing, or another time than the records' own.
+    plain = _rewritten(data, batch._replace(attributes=batch.codec))
+    reader = RecordReader("", 0, plain, 0)
     while not reader.exhausted:
         for record in reader.take(_TAKE):
+            timestamp = record.timestamp
+            if batch.attributes & APPEND_TIME:
+                timestamp = batch.max_timestamp
             if config.compact and record.key is None:
                 why = f"a record without a key for the compacted partition {where}"
-            elif record.timestamp != NO_TIMESTAMP and not oldest <= record.timestamp <= newest:
-                code = ErrorCode.INVALID_TIMESTAMP
-                why = f"a timestamp that is not within {oldest} to {newest}"
+            elif _is_untimely(timestamp, batch, config, wall_ms):
+                code, because = ErrorCode.INVALID_TIMESTAMP, " due to invalid timestamp"
+                why = f"a timestamp that may not be: {timestamp}"
             else:
                 continue
             found.append((record.offset, why))
-    because = " due to invalid timestamp" if code is ErrorCode.INVALID_TIMESTAMP else ""
     return RefusedError(
         code, f"One or more records have been rejected{because}", found[:_FAULTS_MAX]
     )

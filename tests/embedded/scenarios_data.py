@@ -285,6 +285,31 @@ def produce_refused_records(peer):
 
 
 @scenario
+def produce_with_attributes(peer):
+    """What is for brokers to say, and what means nothing."""
+    some, future = WALL_MS, WALL_MS + (1 << 50)
+    batches = [
+        encode_batch(records)
+        for records in (
+            [(some, b"k", b"v"), (some + 1, None, b"v")], [(some, b"k", b"v")],
+            [(future, b"k", b"v"), (some, b"k", b"v")], [(-1, b"k", b"v")],
+        )
+    ]  # fmt: skip
+    for policy in ("compact", "delete"):
+        for kind in ("CreateTime", "LogAppendTime"):
+            topic = peer.topic(policy + kind, cleanup_policy=policy, message_timestamp_type=kind)
+            for attributes in (0, 0x08, 0x40, 0x48, 0x80, 0x4000):
+                for number, data in enumerate(batches):
+                    request = produce(topic, rewritten(data, 21, ">h", attributes))
+                    answer = peer.link().ask(request, 9)
+                    (part,) = answer.responses[0].partition_responses
+                    part.log_append_time_ms = -1
+                    peer.said.append((f"{policy} {kind} {attributes} {number}", peer.plain(answer)))
+            if kind == "CreateTime":
+                peer.ask(fetch(topic), 12, note=f"kept in {policy}")
+
+
+@scenario
 def produce_idempotent(peer):
     topic = peer.topic("t")
     asked = m.InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1_000)
