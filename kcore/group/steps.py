@@ -30,6 +30,7 @@ class Steps:
         self._kept: list[
             TopicPartition
         ] = []  # what is left when the revocation told is acknowledged
+        self._going: list[TopicPartition] = []  # what goes by that, where it was left meanwhile
 
     @property
     def step(self) -> Step:
@@ -87,10 +88,16 @@ class Steps:
     def stop(self, what: StepInput) -> bool:
         """Leave or close: abandon what is under way; True if the coordinator may hold a request.
 
-        What was told and not acknowledged counts as acknowledged: the application has moved on.
+        What was told and not acknowledged counts as acknowledged: the application has moved on. But
+        who leaves while a listener is told goes with that: it may be about to commit.
         """
+        self._going = []
         if self.step in (Step.REVOKING, Step.SHEDDING):
-            self._take(self._kept)
+            if what is StepInput.LEAVE and self._ctx.config.await_acknowledgement:
+                owned = self._ctx.host.owned_partitions()
+                self._going = [tp for tp in owned if tp not in self._kept]
+            else:
+                self._take(self._kept)
         in_flight = self.in_flight
         self._abandon()
         self.move(what)
@@ -101,13 +108,15 @@ class Steps:
         raise NotImplementedError
 
     def tell_all_gone(self) -> bool:
-        """Say that everything is revoked, or lost if it is not ours to commit any more (X3)."""
-        partitions = tuple(sorted(self._ctx.host.owned_partitions()))
-        if not partitions:
-            return False
-        ours = self._membership.may_commit
-        self._ctx.emit((PartitionsRevoked if ours else PartitionsLost)(partitions))
-        return True
+        """Say that everything is revoked, or lost if it is not ours to commit any more (X3). True:
+        an acknowledgement is to follow, of that or of what is being told already.
+        """
+        owned = self._ctx.host.owned_partitions()
+        partitions = tuple(sorted(set(owned).difference(self._going)))
+        if partitions:
+            ours = self._membership.may_commit
+            self._ctx.emit((PartitionsRevoked if ours else PartitionsLost)(partitions))
+        return bool(owned)
 
     def forget(self) -> None:
         """Nothing is owned any more."""

@@ -115,6 +115,36 @@ def test_a_listener_commits_what_unsubscribe_gives_up_while_it_is_at_work(broker
     run(main())
 
 
+def test_unsubscribed_while_it_hears_what_goes_a_listener_commits_it(broker):
+    class Slow(Listener):
+        async def on_partitions_revoked(self, revoked):
+            goes.set()
+            await anyloop.sleep(0.05)
+            await super().on_partitions_revoked(revoked)
+
+    goes = None
+
+    async def main():
+        nonlocal goes
+        goes = anyloop.Event()
+        async with consumer(broker, group_id="hears") as reader:
+            listener = Slow(reader)
+            reader.subscribe(["t"], listener=listener)
+            left = ALL
+            while left:
+                left -= sum(map(len, (await reader.getmany(timeout_ms=5_000)).values()))
+            reader.enforce_rebalance()
+            await reader.getmany()
+            await goes.wait()
+            reader.unsubscribe()
+            while len(listener.told) < 2:
+                await anyloop.sleep(0.005)
+            assert listener.told[-1] == ("revoked", {T0, T1})
+            assert await reader.committed(T0) == await reader.committed(T1) == EACH
+
+    run(main())
+
+
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_members_come_and_go_and_listeners_commit(broker, strategy):
     async def main():

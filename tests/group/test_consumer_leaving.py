@@ -113,6 +113,24 @@ def test_n6_fenced_while_leaving_is_just_done() -> None:
     assert not world.new_events(PartitionsLost)
 
 
+def test_n6_who_unsubscribes_while_revoked_is_handled_leaves_when_it_is() -> None:
+    world = stable(assigned="t1-0 t1-1", await_acknowledgement=True)
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    world.poll()
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked((tp("t1-0"),))]
+    assert world.member.leave(world.now, "unsubscribed")
+    assert world.new_events(PartitionsRevoked) == [PartitionsRevoked((tp("t1-1"),))]
+    assert world.host.owned == tps("t1-0 t1-1")
+    ended = commit(world, None)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert ended == [{tp("t1-0"): OffsetAndMetadata(3)}]
+    assert not world.open(BEAT)
+    world.ack()
+    assert world.host.owned == []
+    assert world.request(BEAT).body.member_epoch == -1
+
+
 def test_n6_subscribed_again_before_the_leave_is_answered() -> None:
     world = stable()
     world.member.leave(world.now, "unsubscribed")

@@ -6,8 +6,9 @@ from collections import deque
 
 import pytest
 from group_asks import AT5, T10, T11, commit, fetch, manual, stable
-from group_world import MEMBER, World, tp
+from group_world import MEMBER, CooperativeRange, World, tp
 
+from kcore.assignors import RangeAssignor
 from kcore.errors import (
     CommitFailedError,
     DisconnectedError,
@@ -18,9 +19,7 @@ from kcore.errors import (
     RetriableCommitFailedError,
     TopicAuthorizationFailedError,
 )
-from kcore.events import (
-    CoordinatorLost,
-)
+from kcore.events import CoordinatorLost, PartitionsRevoked
 from kcore.group.states import MemberState, Step
 from kcore.structs import OffsetAndMetadata
 from kcore.timers import NEVER
@@ -137,6 +136,32 @@ def test_commits_can_be_made_while_revoked_is_handled() -> None:
     outcome = commit(world)
     world.answer(ApiKey.OFFSET_COMMIT)
     assert outcome.result == AT5
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor, CooperativeRange])
+def test_who_unsubscribes_while_revoked_is_handled_leaves_when_it_is(assignor: type) -> None:
+    """A listener is at work, and about to commit: what it was told of is not taken from it."""
+    world = stable(await_acknowledgement=True, assignors=(assignor(),))
+    owned = list(world.host.owned)
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    if assignor is CooperativeRange:
+        world.join("t1-1")
+        world.poll()
+    (told,) = world.new_events(PartitionsRevoked)
+    assert tp("t1-0") in told.partitions
+    assert world.member.leave(world.now, "unsubscribed")
+    assert (world.host.owned, world.host.suspended) == (owned, set(owned))
+    outcome = commit(world)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert outcome.result == AT5
+    left = tuple(at for at in owned if at not in told.partitions)
+    assert [one.partitions for one in world.new_events(PartitionsRevoked)] == [left] * bool(left)
+    assert not world.open(ApiKey.LEAVE_GROUP)
+    world.ack()
+    assert world.host.owned == []
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.state is MemberState.UNJOINED
 
 
 def test_commits_can_be_made_until_unsubscribing_is_acknowledged() -> None:
