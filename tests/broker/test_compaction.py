@@ -10,7 +10,7 @@ from kcore.broker import LogConfig, PartitionLog, compaction
 from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt, needs_cleaning
 from kcore.broker.lookup import latest_time
-from kcore.broker.markers import Marker, marker_batch
+from kcore.broker.markers import Marker, marker_batch, read_marker
 from kcore.cli.demo.java import TOOLS
 from kcore.records import RecordReader, encode_batch
 from kcore.records.batches import describe_batches
@@ -120,6 +120,21 @@ def test_tombstones_go_when_they_have_been_there_long_enough(log):
     assert contents(log)[0] == (2, b"b", b"1")
 
 
+def test_a_tombstones_time_runs_from_when_it_was_first_seen(log):
+    """Whatever else goes from its batch meanwhile."""
+    log.config.delete_retention_ms = 1_000
+    put(log, (b"a", None), (b"b", b"1"), (b"c", b"1"))
+    put(log, (b"y", b""))
+    compact(log)
+    put(log, (b"b", b"2"))
+    put(log, (b"y", b""))
+    compact(log, WALL_MS + 900)
+    assert contents(log)[:2] == [(0, b"a", None), (2, b"c", b"1")]
+    put(log, (b"x", b""))
+    compact(log, WALL_MS + 1_000)
+    assert contents(log)[0] == (2, b"c", b"1")
+
+
 def test_a_producers_last_batch_stays_empty(log):
     put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0)
     put(log, (b"a", b"2"), producer_id=7, producer_epoch=0, base_sequence=1)
@@ -180,10 +195,26 @@ def test_aborted_records_go_and_their_marker_later(log):
     for later in (0, 0, 999, 1_000):
         put(log, (b"y", b""))
         compact(log, WALL_MS + later)
-        infos = describe_batches(b"".join(log.batches()))
-        markers.append([one.producer_id for one in infos if one.control])
-    # The committed one's stays as long as its record.
-    assert markers == [[5, 6], [5, 6], [5, 6], [6]]
+        found = [(read_header(data), read_marker(data)) for data in log.batches()]
+        markers.append({header.producer_id: marker for header, marker in found if marker})
+    # The committed one's stays as long as its record; they say what they said.
+    both = {5: Marker(committed=False, coordinator_epoch=0), 6: Marker(True, 0)}
+    assert markers == [both, both, both, {6: both[6]}]
+
+
+def test_a_marker_is_its_own_transactions(log):
+    """What is left of one keeps no other's marker."""
+    log.config.delete_retention_ms = 0
+    transact(log, 5, [(b"a", b"1")], committed=True)
+    transact(log, 5, [(b"b", b"1")], committed=True)
+    put(log, (b"b", b"2"))
+    put(log, (b"c", b"1"), producer_id=5, producer_epoch=0, base_sequence=1)
+    put(log, (b"z", b""))
+    for _ in range(3):
+        compact(log)
+        put(log, (b"y", b""))
+    kept = [read_header(data).base_offset for data in log.batches() if read_marker(data)]
+    assert kept == [1]
 
 
 def test_what_is_not_stable_is_left_alone(log):
@@ -208,7 +239,13 @@ def test_how_dirty_is_dirty_enough(log):
     assert dirt(log, WALL_MS).ratio == 0.5
     assert not needs_cleaning(log, dirt(log, WALL_MS))
     log.config.max_compaction_lag_ms = 1_000
+    assert not needs_cleaning(log, dirt(log, WALL_MS + 1_000))
     assert needs_cleaning(log, dirt(log, WALL_MS + 1_001))
+    log.config.max_compaction_lag_ms = 10_000
+    log.config.min_cleanable_dirty_ratio = 0.5
+    assert not needs_cleaning(log, dirt(log, WALL_MS))  # more than that
+    log.config.min_cleanable_dirty_ratio = 0.4
+    assert needs_cleaning(log, dirt(log, WALL_MS))
 
 
 def test_young_records_wait_for_their_compaction(log):
@@ -341,6 +378,40 @@ def test_a_node_compacts_by_itself_in_steps(world, client, monkeypatch):
     assert contents(log) == [(18, b"a", b"18"), (19, b"a", b"19")]
     answer = only(client.ask(fetch(0, "c"), 12))
     assert (answer.error_code, answer.log_start_offset, answer.high_watermark) == (0, 0, 20)
+
+
+def test_the_dirtiest_log_is_compacted_first(world, client):
+    done = []
+
+    class Store:
+        def __init__(self, name):
+            self.name = name
+
+        def replaced(self, *_):
+            done.append(self.name)
+
+    settings = {"min.cleanable.dirty.ratio": "0.01"}
+    for name, rounds in (("c", 3), ("d", 9), ("e", 6)):
+        options = {"cleanup.policy": "compact", "internal.segment.bytes": "1"} | settings
+        log = world.topic(name, settings=options).partitions[0].log
+        for n in range(9 + rounds):  # of which some is clean already
+            client.ask(produce(keyed((b"%d" % n, b"")), name), 9)
+        log.dirty_offset = 9
+        log.store = Store(name)
+    world.run(15_000)
+    assert done == ["d", "e", "c"]
+
+
+def test_a_node_that_is_down_compacts_nothing():
+    world = World(nodes=2)
+    options = {"cleanup.policy": "compact", "internal.segment.bytes": "1"}
+    (partition,) = world.topic("c", assignments=[[1, 2]], settings=options).partitions
+    client = world.client(1)
+    for n in range(5):
+        client.ask(produce(keyed((b"a", b"%d" % n)), "c"), 9)
+    world.cluster.stop_node(2, world.now_ms)
+    world.run(60_000)
+    assert [len(contents(log)) for log in partition.logs.values()] == [2, 5]
 
 
 def test_every_replica_compacts():
