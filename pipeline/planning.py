@@ -59,7 +59,7 @@ def split(
     # Those that an even share leaves whole are left out of the sum for the others.
     whole = {one for one in wanted if _parts(one.size, total, min_partitions) == 1}
     rest = total - sum(one.size for one in whole)
-    places = max(min_partitions - len(whole), 1)
+    places = min_partitions - len(whole)
     return [
         piece
         for one in wanted

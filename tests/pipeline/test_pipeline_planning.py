@@ -40,6 +40,11 @@ def shape(pieces):
         ([100, 200], {"min_partitions": 6}, [[50, 50], [50, 50, 50, 50]]),
         # Small ones stay whole, and are left out of the sum for the large ones.
         ([10_000, 1, 1, 1], {"min_partitions": 7}, [[2500] * 4, [1], [1], [1]]),
+        (
+            [500, 400, 100, 100, 100],
+            {"min_partitions": 7},
+            [[250] * 2, [200] * 2, [100], [100], [100]],
+        ),
         # More than there are records: no empty ones.
         ([2], {"min_partitions": 5}, [[1, 1]]),
         ([2, 1], {"min_partitions": (1 << 31) - 1}, [[1, 1], [1]]),
@@ -112,6 +117,8 @@ def test_limit_leaves_alone_what_has_no_beginning():
         ([2_000] * 6, 5_000, {}, [[2_000] * 2] * 3),
         ([100_000, 10, 10], 20_000, {}, [[100_000], [10], [10]]),
         ([100_000, *[10] * 8], 20_000, {}, [[100_000], [10] * 8]),
+        # As many tasks as ranges: none shares one, however small.
+        ([10**6, 1, 1], 334_000, {}, [[10**6], [1], [1]]),
         # The smallest ranges cost something, too: so many and no more share a task.
         ([1] * 40, 5_010, {}, [[1] * 10] * 4),
         # As many tasks as are asked for, if there are ranges for them.
@@ -119,6 +126,7 @@ def test_limit_leaves_alone_what_has_no_beginning():
         ([5] * 6, 20_000, {"min_partitions": 9}, [[5]] * 6),
         # Even where nearly all there is to read is in one of them.
         ([10**6, *[1] * 8], 10**7, {"min_partitions": 4}, [[10**6], [1] * 2, [1] * 2, [1] * 4]),
+        ([10**6, *[1] * 4], 10**7, {"min_partitions": 3}, [[10**6], [1] * 2, [1] * 2]),
     ],
 )
 def test_pack(sizes, least, more, wanted):
