@@ -101,7 +101,8 @@ class SourceOptions:
     @property
     def is_committed(self) -> bool:
         """Whether only what is committed is read."""
-        return str(self.client.get("isolation_level", "")).lower() == "read_committed"
+        level = str(self.client.get("isolation_level", ""))
+        return level.strip().lower() == "read_committed"  # as the client takes it
 
 
 _SOURCE_NAMES: Final = (

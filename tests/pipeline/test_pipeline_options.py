@@ -1,11 +1,13 @@
 """Options of source and sink: what each becomes, and what is said of those that are wrong."""
 
+import json
 import pickle
 from typing import Any
 
 import pytest
 
 from kcore.errors import KafkaConfigurationError
+from kcore.limits import MAX_INT64
 from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, OptionError
 from kcore.pipeline.options import At, Bound, sink_options, source_options
@@ -111,6 +113,29 @@ def test_one_time_goes_before_times_before_offsets():
     assert found.starting.at is At.TIMES
 
 
+def at(partition, number):
+    return json.dumps({"t": {str(partition): number}})
+
+
+@pytest.mark.parametrize("number", [0, MAX_INT64])
+def test_times_and_offsets_at_their_bounds(number):
+    last = (1 << 31) - 1
+    found = batch(startingTimestamp=str(number), endingOffsets=at(last, number))
+    assert found.starting.time_ms == number
+    assert found.ending.numbers == {TopicPartition("t", last): number}
+    found = batch(startingOffsetsByTimestamp=at(0, number))
+    assert found.starting.numbers == {TopicPartition("t", 0): number}
+    for wrong in (last + 1, 99_999_999_999):
+        with pytest.raises(OptionError, match=f"'{wrong}' is no partition number"):
+            batch(startingOffsets=at(wrong, number))
+
+
+@pytest.mark.parametrize("digit", ["\u0663", "\u00b2"])
+def test_digits_of_other_scripts_are_no_partition(digit):
+    with pytest.raises(OptionError, match="is no partition number"):
+        batch(startingOffsets=at(digit, 1))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -182,6 +207,16 @@ def test_sizes():
     assert (found.max_offsets_per_trigger, found.min_offsets_per_trigger) == (5000, 10)
     assert (found.max_trigger_delay_ms, found.poll_timeout_ms) == (120_000, 99)
     assert found.columns == Columns.all(headers=True)
+
+
+@pytest.mark.parametrize("number", [1, (1 << 31) - 1])
+def test_numbers_at_their_bounds(number):
+    found = stream(maxOffsetsPerTrigger=str(number), minOffsetsPerTrigger=str(number))
+    assert found.max_offsets_per_trigger == found.min_offsets_per_trigger == number
+    found = batch(minPartitions=str(number), maxRecordsPerPartition=str(number))
+    assert found.min_partitions == found.max_records_per_partition == number
+    found = batch(minRecordsPerPartition=str(number), kafkaConsumer__pollTimeoutMs=str(number))
+    assert found.min_records_per_partition == found.poll_timeout_ms == number
 
 
 @pytest.mark.parametrize(
@@ -297,6 +332,20 @@ def test_client_options_pass_on_and_nothing_is_ever_reset_or_committed():
     assert found["out_of_range_reset"] == "none"
     assert "group_id" not in found  # none is used
     assert "group_instance_id" not in found
+
+
+@pytest.mark.parametrize(
+    ("level", "is_so"),
+    [
+        ("read_committed", True),
+        (" READ_COMMITTED ", True),
+        ("read_uncommitted", False),
+        (None, False),
+    ],
+)
+def test_whether_only_what_is_committed_is_read(level, is_so):
+    given = {} if level is None else {"kafka.isolation.level": level}
+    assert stream(**given).is_committed is is_so
 
 
 def test_a_clients_own_words_come_under_sparks_name():

@@ -274,9 +274,11 @@ def test_gaps_of_compaction_are_no_loss(broker, request):
 # Loss ---------------------------------------------------------------------------------------------
 
 
-def test_what_retention_took_is_loss_with_its_place(broker, hundred):
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_what_retention_took_is_loss_with_its_place(broker, hundred, isolation, monkeypatch):
+    monkeypatch.setattr(reading, "_DOUBT_MS", 10 * DEADLINE_S * 1000)  # the leader has said so
     delete_records(broker.bootstrap, hundred, 40)
-    wanted = options(broker.bootstrap, hundred)
+    wanted = options(broker.bootstrap, hundred, **{"kafka.isolation.level": isolation})
     with pytest.raises(DataLossError) as caught:
         read(wanted, hundred, 30, 60)
     error = caught.value
