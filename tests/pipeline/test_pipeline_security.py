@@ -53,6 +53,21 @@ def test_jaas_of_a_delegation_token(rest, delegated):
         assert found.get("sasl_delegation_token", False) is delegated
 
 
+def test_a_token_is_nothing_to_other_modules():
+    text = JAAS.replace("scram.Scram", "plain.Plain").replace(";", ' tokenauth="true";')
+    found = stream(**{**SCRAM, "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.jaas.config": text})
+    assert "sasl_delegation_token" not in found.client
+
+
+@pytest.mark.parametrize("store", ["truststore", "keystore"])
+def test_stores_of_other_kinds_are_refused_by_their_kind_alone(store):
+    with pytest.raises(OptionError, match=rf"only PEM is available \(ssl\.{store}\.type=PEM\)"):
+        stream(**{f"kafka.ssl.{store}.type": "JKS"})
+    assert not [
+        name for name in stream(**{f"kafka.ssl.{store}.type": "pem"}).client if "ssl" in name
+    ]
+
+
 def test_a_delegation_token_by_an_option_of_its_own():
     found = stream(**{**SCRAM, "kafka.sasl.delegation.token": "true"}).client
     assert found["sasl_delegation_token"] == "true"
