@@ -71,6 +71,7 @@ WHOLE = (
     "ddl",
     [
         "value binary", "value string", "key string,value string", "offset bigint,key binary",
+        "value string,offset bigint",
         "timestamp timestamp,timestampType int,partition int,topic string", "headers headers",
         "headers headers,value string", WHOLE,
     ],

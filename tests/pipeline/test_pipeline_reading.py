@@ -442,13 +442,14 @@ def test_a_log_that_an_unclean_election_has_cut_off(more, gone, left, caplog):
     """What the consumer has read is not there any more, and others are in its place."""
     with EmbeddedBroker(nodes=2) as broker:
         unclean = {"unclean.leader.election.enable": "true"}
+        committed = {"kafka.isolation.level": "read_committed"}
         broker.create_topic("t", replication_factor=2, settings=unclean)
         broker.move_leader("t", 0, 1)
         broker.produce("t", [(None, b"%d" % number) for number in range(12)])
         broker.kill(2)
         broker.produce("t", [(None, b"%d" % number) for number in range(12, 20)])
         strict, lax = (
-            replace(options(broker.bootstrap, "t", failOnDataLoss=loss), query_id=loss)
+            replace(options(broker.bootstrap, "t", failOnDataLoss=loss, **committed), query_id=loss)
             for loss in ("true", "false")
         )
         assert read(strict, "t", 0, 20) == read(lax, "t", 0, 20) == values(0, 20)
