@@ -224,10 +224,12 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         begin = json_offsets.from_mapping(start)
         latest = self._fetch_latest(begin) if self._target is None else self._whole_target(begin)
         latest = self._latest = self._with_hidden(begin, latest)
-        self._check_ends(begin, latest)
+        is_cut = self._check_ends(begin, latest)
         full = self._with_new(begin, latest)
         now_ms = _now_ms()
-        if self._target is None and not self._admission.admits(full, latest, now_ms):
+        # What is gone is said once: the next question begins where this micro-batch ends.
+        waits = self._target is None and not is_cut
+        if waits and not self._admission.admits(full, latest, now_ms):
             return dict(start)
         end = latest
         if isinstance(limit, ReadMaxRows):
@@ -271,13 +273,15 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         written = self._ask().written(behind)
         return latest | {tp: begin[tp] for tp in behind if begin[tp] <= written[tp]}
 
-    def _check_ends(self, begin: Offsets, latest: Offsets) -> None:
+    def _check_ends(self, begin: Offsets, latest: Offsets) -> bool:
         """A log that ends before a position has lost records: DataLossError; where that is allowed,
-        the query goes on at that end (as Spark's own).
+        the query goes on at that end (as Spark's own). Whether there is such a one.
         """
+        is_cut = False
         for tp, offset in begin.items():
             end = latest.get(tp)
             if end is None or end < offset:
+                is_cut = True
                 gone = "is gone" if end is None else f"ends at {end}"
                 self._report_loss(
                     f"{tp.topic}-{tp.partition} {gone}, and was read up to {offset}: the topic was "
@@ -286,6 +290,7 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
                     0 if end is None else end,
                     offset,
                 )
+        return is_cut
 
     def _with_new(self, begin: Offsets, latest: Offsets) -> Offsets:
         """`begin` with the partitions that are new since: they are read from their first offset."""

@@ -415,6 +415,20 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
     assert ranges(reader.partitions(end, after)) == [(topic, 0, 2, 3)]
 
 
+@pytest.mark.parametrize("gone", ["1", "7"])
+def test_what_is_gone_is_said_once_though_there_is_not_enough_yet(topic, streamed, gone, caplog):
+    """A partition that ends before the position, and one that is not there any more."""
+    reader = streamed(minOffsetsPerTrigger="100", failOnDataLoss="false")
+    begin = {topic: {"0": 5, "1": 5, gone: 9}}
+    reader.latestOffset(begin, ReadAllAvailable())  # the first one waits for nothing
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        end = reader.latestOffset(begin, ReadAllAvailable())
+        assert end == {topic: {"0": 5, "1": 5}}
+        assert reader.latestOffset(end, ReadAllAvailable()) == end
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize("how", ["subscribe", "subscribePattern"])
 @pytest.mark.parametrize("loss", ["true", "false"])
 def test_a_topic_that_a_node_does_not_know_for_a_moment_is_not_gone(
