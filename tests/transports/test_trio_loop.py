@@ -1,5 +1,6 @@
 """Trio made to look like the part of asyncio's loop that the clients use; all are asked."""
 
+import gc
 import os
 import socket
 import threading
@@ -283,6 +284,38 @@ def test_a_future_ends_once(each_loop):
 
     with pytest.raises(RuntimeError, match=r"another trio\.run"):
         anyloop.run(elsewhere())
+
+
+@TRIO
+def test_a_future_as_asyncios(each_loop, caplog):
+    async def main():
+        loop, called = loops.here(), []
+        future = loop.create_future()
+        assert future.cancelled() is False
+        for ask in (future.result, future.exception):
+            with pytest.raises(IllegalStateError, match="not ended yet"):
+                ask()
+        again = lambda told: called.append(("again", told))  # noqa: E731
+        for call in (again, called.append, again):
+            future.add_done_callback(call)
+        assert future.remove_done_callback(again) == 2
+        assert future.remove_done_callback(again) == 0
+        future.set_exception(KeyError("seen"))
+        await settled(lambda: called)
+        future.add_done_callback(again)  # it has ended: soon
+        assert called == [future]
+        await settled(lambda: len(called) > 1)
+        assert called == [future, ("again", future)]
+        assert repr(future.exception()) == "KeyError('seen')"
+        called.clear()
+        del future
+        loop.create_future().set_exception(KeyError("unseen"))
+
+    anyloop.run(main())
+    gc.collect()
+    (record,) = [one for one in caplog.records if one.name == "kcore.transports"]
+    assert "nobody has looked" in record.message
+    assert repr(record.exc_info[1]) == "KeyError('unseen')"
 
 
 @TRIO
