@@ -4,6 +4,7 @@ import json
 import logging
 import pickle
 import time
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer as TransactionalProducer
@@ -282,6 +283,36 @@ def test_not_enough_for_long_is_enough(broker, topic, streamed):
     fill(broker, topic, 2)
     time.sleep(0.06)
     assert reader.latestOffset(first, ReadAllAvailable()) == {topic: {"0": 6, "1": 6}}
+
+
+def test_who_asks_at_once_again_waits_and_available_now_never(broker, topic, streamed, monkeypatch):
+    naps, now_ms = [], [1_000]
+    clock = SimpleNamespace(sleep=naps.append, monotonic_ns=lambda: now_ms[0] * 1_000_000)
+    monkeypatch.setattr("kcore.pipeline.source.time", clock)
+    reader = streamed()
+    end = reader.initialOffset()
+    for now_ms[0] in range(1_000, 1_101, 20):
+        assert reader.latestOffset(end, ReadAllAvailable()) == end
+    assert naps == [0, 0.001, 0.002, 0.003, 0.004, 0.005]
+    fill(broker, topic, 2)
+    end = reader.latestOffset(end, ReadAllAvailable())
+    reader.latestOffset(end, ReadAllAvailable())
+    assert naps[6:] == [0.005, 0]
+    now_ms[0] += 20
+    reader.prepareForTriggerAvailableNow()
+    reader.latestOffset(end, ReadAllAvailable())
+    assert naps[8:] == []
+
+
+def test_available_now_reads_what_is_below_a_micro_batch(broker, topic, streamed):
+    reader = streamed(
+        startingOffsets="earliest", minOffsetsPerTrigger="6", maxOffsetsPerTrigger="6"
+    )
+    reader.prepareForTriggerAvailableNow()
+    end = reader.initialOffset()
+    for wanted in (3, 5, 5):
+        end = reader.latestOffset(end, ReadMaxRows(6))
+        assert end == {topic: {"0": wanted, "1": wanted}}
 
 
 def test_available_now_is_what_was_there_when_it_began(broker, topic, streamed):

@@ -201,7 +201,7 @@ def test_tasks():
         async def work(name):
             assert ways.is_current(tasks[name])
             try:
-                await anyloop.sleep(5 if name == "long" else 0)
+                await anyloop.sleep(3_600 if name == "long" else 0)
             finally:
                 ended.append(name)
 
@@ -223,7 +223,7 @@ def test_limits():
     async def main():
         ways = loops.ways_of(loops.here())
         async with ways.timeout(10) as limit:
-            pass
+            await anyloop.sleep(0)
         assert not limit.expired()
         with pytest.raises(TimeoutError):
             async with ways.timeout(0.01) as limit:
@@ -284,6 +284,25 @@ def test_a_future_ends_once(each_loop):
 
     with pytest.raises(RuntimeError, match=r"another trio\.run"):
         anyloop.run(elsewhere())
+
+
+@TRIO
+def test_who_waits_for_a_future_may_go_away(each_loop):
+    async def main():
+        future, got = loops.here().create_future(), []
+
+        async def wait():
+            got.append(await future)
+
+        stays = anyloop.create_task(wait())
+        with trio.move_on_after(0.01) as scope:
+            await future
+        assert scope.cancelled_caught
+        future.set_result("it")
+        await anyloop.wait([stays])
+        assert got == ["it"]
+
+    anyloop.run(main())
 
 
 @TRIO
