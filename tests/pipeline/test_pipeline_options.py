@@ -5,12 +5,14 @@ import pickle
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT64
 from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, OptionError
 from kcore.pipeline.options import At, Bound, sink_options, source_options
+from kcore.pipeline.source import KcoreDataSource
 from kcore.structs import TopicPartition
 
 SERVERS = {"kafka.bootstrap.servers": "h:9092"}
@@ -315,6 +317,27 @@ def test_servers_are_needed():
         source_options({"subscribe": "t"}, streaming=True)
     with pytest.raises(OptionError, match=r"option 'kafka\.bootstrap\.servers': is needed"):
         sink_options({"topic": "t"})
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda reader: reader.initialOffset(),
+        lambda reader: reader.getDefaultReadLimit(),
+        lambda reader: reader.latestOffset({}, ReadAllAvailable()),
+        lambda reader: reader.reportLatestOffset(),
+        lambda reader: reader.prepareForTriggerAvailableNow(),
+        lambda reader: reader.partitions({}, {}),
+        lambda reader: reader.read(None),
+        lambda reader: reader.commit({}),
+    ],
+)
+def test_whatever_a_stream_with_wrong_options_is_asked_first_says_so(ask):
+    """Raised where the reader is made, it would not be the last word of what PySpark shows."""
+    reader = KcoreDataSource({"subscribe": "t"}).streamReader(None)
+    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers': is needed"):
+        ask(reader)
+    reader.stop()
 
 
 def test_client_options_pass_on_and_nothing_is_ever_reset_or_committed():

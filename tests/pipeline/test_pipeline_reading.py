@@ -389,6 +389,25 @@ def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
     assert [(row["offset"], row["value"]) for row in found] == values(0, 6)
 
 
+def test_the_time_that_others_take_with_what_came_is_none_of_a_polls(soon):
+    """Whoever takes the rows is slow, and then nothing comes for a moment."""
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        for number in range(10):
+            broker.produce("t", [(None, b"%d" % number)])
+        small = {"kafka.fetch.max.bytes": "80", "kafka.max.partition.fetch.bytes": "80"}
+        wanted = options(broker.bootstrap, "t", kafkaConsumer__pollTimeoutMs="1500", **small)
+        rows = read_range(wanted, OffsetRange("t", 0, 0, 10))
+        found = rows_of([next(rows)])
+        broker.refuse("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1_000_000)
+        time.sleep(1.6)
+        end = threading.Timer(0.5, broker.no_mishaps)
+        end.start()
+        found += rows_of(rows)
+        end.join()
+        assert [row["offset"] for row in found] == [*range(10)]
+
+
 def test_an_open_transaction_is_no_loss_before_the_leader_has_told_of_it(soon):
     """Nothing is fetched yet; all that is known is where what is committed ends."""
     with EmbeddedBroker() as broker:

@@ -20,8 +20,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kcore import Consumer, Producer
 from kcore.embedded import EmbeddedBroker
-from kcore.pipeline.errors import DataLossError, OptionError, PlanError
-from kcore.pipeline.source import KcoreDataSource, KcoreReader, KcoreStreamReader
+from kcore.pipeline.errors import DataLossError, PlanError
+from kcore.pipeline.source import KcoreReader, KcoreStreamReader
 
 
 @pytest.fixture(scope="module")
@@ -285,20 +285,43 @@ def test_not_enough_for_long_is_enough(broker, topic, streamed):
     assert reader.latestOffset(first, ReadAllAvailable()) == {topic: {"0": 6, "1": 6}}
 
 
-def test_who_asks_at_once_again_waits_and_available_now_never(broker, topic, streamed, monkeypatch):
-    naps, now_ms = [], [1_000]
-    clock = SimpleNamespace(sleep=naps.append, monotonic_ns=lambda: now_ms[0] * 1_000_000)
-    monkeypatch.setattr("kcore.pipeline.source.time", clock)
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of the source, in ms (`now`), and for how long it has slept, in s (`naps`)."""
+    given = SimpleNamespace(now=1_000, naps=[])
+    read = SimpleNamespace(sleep=given.naps.append, monotonic_ns=lambda: given.now * 1_000_000)
+    monkeypatch.setattr("kcore.pipeline.source.time", read)
+    return given
+
+
+def test_not_enough_for_long_is_from_the_last_micro_batch_on(broker, topic, streamed, clock):
+    reader = streamed(minOffsetsPerTrigger="4", maxTriggerDelay="1s", startingOffsets="earliest")
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    for now_ms, more, moves in [
+        (1_900, 4, True),  # enough
+        (2_800, 2, False),  # not long enough since then
+        (2_900, 0, True),
+        (5_000, 0, False),  # there is nothing, and that is no micro-batch
+        (5_100, 2, True),
+    ]:
+        clock.now = now_ms
+        fill(broker, topic, more)
+        before, end = end, reader.latestOffset(end, ReadAllAvailable())
+        assert (now_ms, end != before) == (now_ms, moves)
+
+
+def test_who_asks_at_once_again_waits_and_available_now_never(broker, topic, streamed, clock):
+    naps = clock.naps
     reader = streamed()
     end = reader.initialOffset()
-    for now_ms[0] in range(1_000, 1_101, 20):
+    for clock.now in range(1_000, 1_101, 20):
         assert reader.latestOffset(end, ReadAllAvailable()) == end
     assert naps == [0, 0.001, 0.002, 0.003, 0.004, 0.005]
     fill(broker, topic, 2)
     end = reader.latestOffset(end, ReadAllAvailable())
     reader.latestOffset(end, ReadAllAvailable())
     assert naps[6:] == [0.005, 0]
-    now_ms[0] += 20
+    clock.now += 20
     reader.prepareForTriggerAvailableNow()
     reader.latestOffset(end, ReadAllAvailable())
     assert naps[8:] == []
@@ -548,27 +571,6 @@ def test_what_pyspark_makes_of_no_task_reads_nothing(topic, streamed):
     from pyspark.sql.datasource import InputPartition  # noqa: PLC0415
 
     assert [*streamed().read(InputPartition(None))] == []
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda reader: reader.initialOffset(),
-        lambda reader: reader.getDefaultReadLimit(),
-        lambda reader: reader.latestOffset({}, ReadAllAvailable()),
-        lambda reader: reader.reportLatestOffset(),
-        lambda reader: reader.prepareForTriggerAvailableNow(),
-        lambda reader: reader.partitions({}, {}),
-        lambda reader: reader.read(None),
-        lambda reader: reader.commit({}),
-    ],
-)
-def test_whatever_a_stream_with_wrong_options_is_asked_first_says_so(ask):
-    """Raised where the reader is made, it would not be the last word of what PySpark shows."""
-    reader = KcoreDataSource({"subscribe": "t"}).streamReader(None)
-    with pytest.raises(OptionError, match=r"'kafka\.bootstrap\.servers': is needed"):
-        ask(reader)
-    reader.stop()
 
 
 def test_stop_may_come_first_and_twice(streamed):
