@@ -20,7 +20,7 @@ from typing import Any, Final
 from kcore.errors import KafkaConfigurationError
 from kcore.produce.config import ACKS_ALL, ProduceConfig
 from kcore.producer.options import LEVELS, TABLE
-from kcore.settings.client import ClientConfig, contradictions, read_options
+from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
 
 _JAVA_LZ4_LEVEL: Final = 9
 
@@ -104,6 +104,7 @@ def _fill_in(values: dict[str, Any]) -> None:
     """Idempotence gives way to options that it cannot be had with, unless it was asked for. The
     delivery timeout has room for an attempt, unless it was given.
     """
+    fill_in(values)
     needed = values.get("linger_ms", 5) + values.get("request_timeout_ms", 30_000)
     values.setdefault("delivery_timeout_ms", max(120_000, needed))
     acks, retries = values.get("acks", ACKS_ALL), values.get("retries", 1)

@@ -155,6 +155,7 @@ REFUSED = [
     ("partitioner", b"x"),
     ("metadata_max_idle_ms", 100),
     ("transactional_id", 5),
+    ("transactional_id", "\udc80"),
     ("transaction_timeout_ms", 0),
     ("transaction_two_phase_commit_enable", True),
     ("partitioner_class", "Mine"),
@@ -217,6 +218,14 @@ def test_the_delivery_timeout_has_room_for_an_attempt():
     with pytest.raises(KafkaConfigurationError, match="linger_ms"):
         make(delivery_timeout_ms=30_000)
     assert make(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005
+
+
+def test_defaults_that_follow_from_other_options():
+    assert make(client_id="").client_id == make().client_id
+    slow = make(reconnect_backoff_ms=5_000, retry_backoff_ms=5_000)
+    assert (slow.reconnect_backoff_max_ms, slow.retry_backoff_max_ms) == (5_000, 5_000)
+    quick = make(reconnect_backoff_ms=20, retry_backoff_ms=20)
+    assert (quick.reconnect_backoff_max_ms, quick.retry_backoff_max_ms) == (20, 1_000)
 
 
 def test_what_the_rooms_are_told():
