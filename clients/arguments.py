@@ -172,6 +172,7 @@ def group_of(value: object) -> ConsumerGroupMetadata:
         raise TypeError(f"a group is its id, or group_metadata(), not {value!r}") from None
     if not isinstance(group.group_id, str) or not group.group_id:
         raise IllegalArgumentError(f"the consumer has no group: {value!r}")
+    _check_text("a group's id", group.group_id)
     return group
 
 
@@ -196,20 +197,18 @@ def _committable(value: Any) -> OffsetAndMetadata:
         raise TypeError(f"a committed offset is (int, str, int), not {value!r}")
     if not -MAX_INT32 - 1 <= epoch <= MAX_INT32:
         raise IllegalArgumentError(f"leader_epoch {epoch} is out of range")
-    _check_text(metadata)
+    _check_text("the metadata of an offset", metadata)
     return OffsetAndMetadata(offset, metadata, epoch)
 
 
-def _check_text(metadata: str) -> None:
+def _check_text(what: str, text: str) -> None:
     try:
-        size = len(metadata.encode())
+        size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise IllegalArgumentError(
-            f"the metadata of an offset cannot be written as UTF-8: {error}"
-        ) from None
+        raise IllegalArgumentError(f"{what} cannot be written as UTF-8: {error}") from None
     if size > MAX_STRING_BYTES:
         raise IllegalArgumentError(
-            f"the metadata of an offset takes {size} bytes: {MAX_STRING_BYTES} at most can be sent"
+            f"{what} takes {size} bytes: {MAX_STRING_BYTES} at most can be sent"
         )
 
 

@@ -219,7 +219,7 @@ def by_canonical_name(options: Mapping[str, object], table: Table) -> dict[str, 
         if given.get(name) is None:  # what is None is not given
             given[name], sources[name] = value, option
     for name, (default, hint) in table.later.items():
-        if given.get(name, default) not in (default, str(default)):  # options may come as text
+        if not is_default(given.get(name, default), default):
             raise KafkaConfigurationError(f"{name}: {hint}", option=name)
     for name in given.keys() & table.foreign.keys():
         default, hint = table.foreign[name]

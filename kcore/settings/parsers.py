@@ -75,7 +75,14 @@ def text(option: str, value: object) -> str:
         raise refuse(option, value, "a string")
     if len(value.encode("utf-8", "replace")) > MAX_STRING_BYTES:
         raise refuse(option, f"{value[:40]}...", f"at most {MAX_STRING_BYTES} bytes long")
+    if not _is_utf8(value):
+        raise refuse(option, value, "text that UTF-8 has (there is half of a surrogate pair)")
     return value
+
+
+def _is_utf8(value: str) -> bool:
+    """Whether it can be written: a lone surrogate (of a file's name, say) cannot."""
+    return value == value.encode("utf-8", "replace").decode()
 
 
 def transactional_id(option: str, value: object) -> str:
@@ -129,6 +136,8 @@ def wait_ms(option: str, value: object) -> float:
     """Milliseconds, whole or not; infinity and negative numbers mean for ever."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) else float("nan")
+    except OverflowError:  # an int of hundreds of digits
+        number = float("inf")
     except ValueError:
         number = float("nan")
     if isinstance(value, bool) or isnan(number):
@@ -258,11 +267,11 @@ def password(option: str, value: object) -> str:
 
 
 def _is_sasl_text(value: object) -> bool:
-    # NUL separates the parts of PLAIN; a lone surrogate has no UTF-8.
+    # NUL separates the parts of PLAIN.
     return (
         isinstance(value, str)
         and "\0" not in value
-        and value == value.encode("utf-8", "replace").decode()
+        and _is_utf8(value)
         and len(value.encode()) <= MAX_STRING_BYTES
     )
 

@@ -26,6 +26,7 @@ from transactional import (
 
 from kcore import Consumer, OffsetAndMetadata, TopicPartition, errors
 from kcore.produce.transaction_states import TxnState
+from kcore.structs import ConsumerGroupMetadata
 
 
 @pytest.fixture(params=RELEASES, ids=lambda release: "{}.{}".format(*release))
@@ -80,6 +81,18 @@ def test_transactions_of_nothing(broker):
         producer.send_offsets_to_transaction({}, "g")
         producer.commit_transaction()
     assert broker.end_offsets("t") == [0, 0]
+
+
+@pytest.mark.parametrize("group", ["\udc80", "g" * 40_000])
+def test_a_group_that_cannot_be_written_is_told_at_once(broker, group):
+    with make(broker) as producer:
+        producer.begin_transaction()
+        for named in (group, ConsumerGroupMetadata(group)):
+            with pytest.raises(errors.IllegalArgumentError, match="a group's id"):
+                producer.send_offsets_to_transaction({T0: 1}, named)
+        producer.send_offsets_to_transaction({T0: 1}, "g")
+        producer.commit_transaction()
+    assert broker.committed_offsets("g", "t")[0] == 1
 
 
 def test_an_abort_drops_what_was_not_sent(broker):

@@ -5,6 +5,7 @@ share, kept as data so that the test stands alone. None: Java has none, or one t
 
 import pytest
 
+from kcore.admin.config import AdminConfig
 from kcore.consumer.config import ConsumerConfig
 from kcore.errors import KafkaConfigurationError
 from kcore.pipeline.errors import OptionError
@@ -12,6 +13,7 @@ from kcore.pipeline.options import sink_options, source_options
 from kcore.producer.config import ProducerConfig
 from kcore.settings.java import is_default
 from kcore.settings.names import ALIASES
+from kcore.share.config import ShareConsumerConfig
 
 COMMON = {
     "bootstrap.servers": None,
@@ -218,6 +220,22 @@ DEFAULTS = [
 @pytest.mark.parametrize(("make", "name", "default"), DEFAULTS)
 def test_javas_default_is_taken(make, name, default):
     make(name, default)
+
+
+@pytest.mark.parametrize("value", ["", [], (), None])
+@pytest.mark.parametrize("name", ["security.providers", "config.providers", "partitioner.class"])
+def test_what_is_left_empty_is_not_given(name, value):
+    if name != "partitioner.class":
+        consumer(name, value)
+        ShareConsumerConfig.from_options({"group.id": "g", name: value})
+    producer(name, value)
+
+
+@pytest.mark.parametrize("value", ["", [], None])
+def test_no_interceptors_where_there_are_none(value):
+    for kind in (ShareConsumerConfig, AdminConfig):
+        options = {"interceptor.classes": value}
+        kind.from_options(options if kind is AdminConfig else {"group.id": "g", **options})
 
 
 def refusal(make, name, value):
