@@ -94,7 +94,11 @@ class ShareVerbs(Looking, MeasuredEngine):
         the lock begins anew, and the next poll returns the record again. IllegalStateError: it
         cannot be acknowledged (any more), or that is implicit.
         """
-        self.acknowledge_offset(record.topic, record.partition, record.offset, type)
+        try:
+            place = record.topic, record.partition, record.offset
+        except AttributeError:
+            raise TypeError(f"record must be one that poll() gave, not {record!r:.200}") from None
+        self.acknowledge_offset(*place, type)
 
     def acknowledge_offset(
         self,

@@ -15,9 +15,11 @@ from kcore import (
     Admin,
     AsyncConsumer,
     AsyncProducer,
+    AsyncShareConsumer,
     Consumer,
     OffsetAndMetadata,
     Producer,
+    ShareConsumer,
     TopicPartition,
     Workers,
     errors,
@@ -308,6 +310,48 @@ def test_an_async_consumer(broker):
         consumer.seek(T0, 0)
         found = runner.run(consumer.getmany(timeout_ms=5_000))
         assert len(found[T0]) == 5
+        assert not struck
+        runner.run(consumer.stop())
+
+
+OF_SHARERS = FINE | {"partition": 0, "record": None, "callback": print}
+
+
+def sharing(broker):
+    made = {"group_id": "g", "default_api_timeout_ms": QUICK_MS}
+    made |= {"share_acknowledgement_mode": "explicit", "api_version": (4, 2)}
+    return options(broker) | made
+
+
+def test_a_share_consumer(broker):
+    with ShareConsumer("t", consumer_timeout_ms=QUICK_MS, **sharing(broker)) as consumer:
+
+        def prepare(_):
+            consumer.subscribe(["t"])
+            consumer.set_acknowledgement_commit_callback(None)
+
+        try_all(consumer, OF_SHARERS, prepare, lambda call: call())
+
+
+def test_an_async_share_consumer(broker):
+    with asyncio.Runner() as runner:
+        consumer = runner.run(make(AsyncShareConsumer, **sharing(broker)))
+        struck = count_anew(consumer._engine.core)
+
+        async def begin():
+            consumer.subscribe(["t"])
+            consumer.set_acknowledgement_commit_callback(None)
+
+        async def call_one(call):
+            with suppress(TimeoutError):  # some wait for a record that never comes
+                await asyncio.wait_for(ended(call), 0.2)
+
+        try_all(
+            consumer,
+            OF_SHARERS,
+            lambda _: runner.run(begin()),
+            lambda call: runner.run(call_one(call)),
+        )
         assert not struck
         runner.run(consumer.stop())
 
