@@ -319,7 +319,8 @@ OF_SHARERS = FINE | {"partition": 0, "record": None, "callback": print}
 
 def sharing(broker):
     made = {"group_id": "g", "default_api_timeout_ms": QUICK_MS}
-    made |= {"share_acknowledgement_mode": "explicit", "api_version": (4, 2)}
+    # Without share groups in (4, 0): a poll that is to wait for ever says so at once.
+    made |= {"share_acknowledgement_mode": "explicit"}
     return options(broker) | made
 
 

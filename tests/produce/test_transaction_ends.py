@@ -471,6 +471,41 @@ def test_a_transaction_of_nothing_needs_no_epoch_for_that(verb, asked):
     assert not desk.transaction.explicit
 
 
+@pytest.mark.parametrize("what", ["a batch", "offsets"])
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_waits_for_an_epoch_when_it_is_committed_gets_one(what, lost):
+    desk = upgraded()
+    if lost:
+        desk.request(ApiKey.INIT_PRODUCER_ID)
+    if what == "offsets":
+        desk.begin_verb(desk.transaction.send_offsets, GROUP, OFFSETS)
+    desk.idle = what == "offsets"
+    operation = desk.begin_verb(desk.transaction.commit)
+    if lost:
+        desk.fail(errors.DisconnectedError("lost"))
+        desk.find()
+    desk.init(producer=(5, 1))
+    if what == "offsets":
+        desk.find("g")
+        assert desk.commit_offsets().producer_epoch == 1
+    else:
+        assert desk.transaction.admits(T0)
+        desk.nothing()
+        desk.idle = True
+    assert desk.end(producer=(5, 2)).producer_epoch == 1
+    assert desk.ended[operation] is None
+
+
+def test_what_waits_for_an_epoch_when_it_is_aborted_needs_none():
+    desk = upgraded()
+    desk.idle = False
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.nothing()
+    desk.idle = True
+    desk.nothing()
+    assert desk.ended[operation] is None
+
+
 def test_coordinators_that_give_no_epochs_are_told_of_everything_as_ever():
     desk = upgraded(init_version=2)
     assert desk.transaction.explicit

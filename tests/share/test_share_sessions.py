@@ -1,13 +1,11 @@
 """Share sessions: opened, lost, refused; every code of ShareFetch."""
 
 import pytest
-from scripted import CUT, SILENT
-from scripted_share import ShareClient, asked, raised, values
+from scripted import CUT, SILENT, World
+from scripted_share import ShareClient, ShareCluster, asked, raised, values
 
 from kcore import errors
-from kcore.events import (
-    RecordsAcknowledged,
-)
+from kcore.events import Closed, RecordsAcknowledged
 from kcore.structs import AcknowledgeType, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
@@ -231,6 +229,52 @@ def test_a_fetch_without_an_answer_begins_anew(cluster, world, end):
     options = {"request_timeout_ms": 2_000, "fetch_max_wait_ms": 100}
     client = ShareClient(world, options).subscribe("t")
     assert values(client.polled(8_000)) == list(range(10))
+
+
+def test_a_fetch_that_failed_is_tried_again_though_nobody_polls_again(cluster, world):
+    """Whoever waits in a poll makes no other one meanwhile."""
+    refused = m.ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+    answers = iter([refused, refused])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    client = ShareClient(world, {}).subscribe("t")
+    client.poll()
+    world.run(3_000)
+    assert client.core.has_records
+
+
+def closed_within(client, world):
+    """How long a close takes, in ms."""
+    began_at = world.now
+    client.core.close(began_at, 5_000)
+    client.drain()
+    while not client.of(Closed):
+        world.run(10)
+    return world.now - began_at
+
+
+def test_a_session_that_is_to_wait_is_ended_nevertheless(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled()
+    refused = m.ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: refused
+    assert client.polled(1_000) == []
+    (key,) = cluster.sessions
+    cluster.sessions[key] += cluster.count(ApiKey.SHARE_FETCH) - 1  # those that were refused
+    assert closed_within(client, world) < 2_000
+    assert cluster.sessions == {}
+    assert cluster.held() == []
+
+
+def test_a_session_that_is_being_opened_is_ended_as_well():
+    cluster = ShareCluster({"t": 1})
+    world = World(cluster)
+    client = ShareClient(world, {}).subscribe("t")
+    while not cluster.count(ApiKey.SHARE_FETCH):
+        client.poll()
+        world.run(10)
+    assert cluster.sessions
+    assert closed_within(client, world) < 2_000
+    assert cluster.sessions == {}
 
 
 def test_partitions_nobody_asked_for_end_the_session(cluster, world):
