@@ -256,7 +256,6 @@ class Transaction(TransactionVerbs):
             self._can_bump = answer.version >= requests.BUMP_SINCE
             if self.state is TxnState.INITIALIZING:
                 self._unheard = TxnInput.INITIALIZE
-                self._error = None
                 self._move(TxnInput.INITIALIZED)
                 self._clean()
                 self.explicit = not self._implicit()

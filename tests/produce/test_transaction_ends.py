@@ -84,6 +84,19 @@ def test_a_producer_that_needs_another_epoch_and_cannot_have_one_is_at_its_end()
     assert isinstance(desk.ended[operation], errors.UnknownProducerIdError)
 
 
+@pytest.mark.parametrize("init_version", [3, 4, 5])
+def test_brokers_give_another_epoch_from_2_5_on(init_version):
+    desk = begun(init_version=init_version)
+    operation = desk.begin_verb(desk.transaction.commit)
+    desk.end(E.UNKNOWN_PRODUCER_ID)
+    assert desk.state is S.ABORTABLE_ERROR
+    assert isinstance(desk.ended[operation], errors.TransactionAbortableError)
+    operation = desk.begin_verb(desk.transaction.abort)
+    desk.end()
+    desk.init(producer=(5, 1))
+    assert desk.ended[operation] is None
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_brokers_that_give_no_other_epoch(broken):
     desk = begun(init_version=1)
