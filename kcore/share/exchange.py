@@ -204,7 +204,7 @@ class Exchange:
             # The link has gone, and the session with it: the broker has released what was held.
             why = f"the connection to node {node.node_id} has ended, and its locks with it"
             self._lose(node, [], DisconnectedError(why, node=node.node_id))
-        if node.pending and not node.session.open:
+        if node.pending and not node.session.open:  # the broker may not know it any more
             why = f"the session with node {node.node_id} has ended, and its locks with it"
             self._fail_pending(node, ShareSessionNotFoundError(why))
 
@@ -239,7 +239,6 @@ class Exchange:
                 told = [(sheet.place.tp, sheet.place.topic_id) for sheet in riding]
                 names = {(topic, tp.partition): tp for tp, topic in asked + told}
                 self._answers.take_fetch(node, names, riding, answer.body, now_ms, at_ms)
-                self._after_session_error(node)
 
         self._ctx.network.send(node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms)
         # Behind it: see ClientCore.handle_interrupted.
@@ -262,7 +261,6 @@ class Exchange:
                 self._failed(node, riding, answer.error, at_ms)
             else:
                 self._answers.take_acknowledge(node, riding, answer.body, at_ms, final=final)
-                self._after_session_error(node)
             if final:
                 node.session.reset()
 
@@ -288,12 +286,6 @@ class Exchange:
         self._ctx.cluster.request_update()
         if isinstance(error, _HOPELESS):
             self._on_error(error)
-
-    def _after_session_error(self, node: ShareNode) -> None:
-        """A broker that does not know the session any more has released what was held."""
-        if not node.session.open:
-            why = f"the session with node {node.node_id} has ended, and its locks with it"
-            self._fail_pending(node, ShareSessionNotFoundError(why))
 
     def _lose(self, node: ShareNode, riding: list[Sheet], error: KafkaError) -> None:
         node.session.reset()

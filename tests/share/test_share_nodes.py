@@ -2,7 +2,7 @@
 
 import pytest
 from scripted import World
-from scripted_share import ShareClient, ShareCluster, asked, values
+from scripted_share import ShareClient, ShareCluster, asked, raised, values
 
 from kcore import errors
 from kcore.events import (
@@ -61,11 +61,22 @@ def test_no_more_than_asked_for_means_one_broker_at_a_time():
     world = World(cluster)
     options = {"share_acquire_mode": "record_limit", "max_poll_records": 4}
     client = ShareClient(world, options).subscribe("t")
-    for _ in range(3):
+    for polls in range(1, 4):
         assert len(client.polled()) == 4
-    assert len(client.of(RecordsFetched)) == 3
+        assert len(client.of(RecordsFetched)) == polls
     assert {one.share_acquire_mode for one in asked(cluster, ApiKey.SHARE_FETCH)} == {1}
     assert client.polled(3_000) == []
+
+
+def test_brokers_that_cannot_count_records_are_told_of(cluster, world):
+    """A Kafka 4.1 knows no record_limit: nobody waits for records that it does not give."""
+    cluster.apis[ApiKey.SHARE_FETCH] = (1, 1)
+    client = ShareClient(world, {"share_acquire_mode": "record_limit"}).subscribe("t")
+    assert client.polled(5_000) == []
+    assert cluster.count(ApiKey.SHARE_FETCH) == 0
+    refusals = raised(client)
+    assert {type(error) for error in refusals} == {errors.UnsupportedVersionError}
+    assert 2 <= len(refusals) <= 20  # with a backoff: brokers may be replaced
 
 
 def test_a_leader_that_moves_takes_no_acknowledgements_from_before():
