@@ -4,8 +4,8 @@ import gc
 import weakref
 
 import pytest
-from scripted import SILENT
-from scripted_share import ShareClient, asked, values
+from scripted import CUT, SILENT, World
+from scripted_share import ShareClient, ShareCluster, asked, values
 
 from kcore import errors
 from kcore.errors import IllegalStateError
@@ -42,11 +42,13 @@ def test_explicitly_each_record_has_its_own_end(cluster, world):
 
 def test_the_last_word_counts_until_it_is_told(cluster, world):
     client = ShareClient(world, EXPLICIT).subscribe("t")
+    kinds = [AcknowledgeType(number) for number in (1, 2, 3, 4)]
     for record in client.polled():
-        client.core.acknowledge(T0, record.offset, AcknowledgeType.REJECT)
-        client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
+        for kind in (*kinds[record.offset % 4 :], AcknowledgeType.ACCEPT, AcknowledgeType.REJECT):
+            client.core.acknowledge(T0, record.offset, kind)
+        client.core.acknowledge(T0, record.offset, kinds[record.offset % 3])
     client.commit()
-    assert cluster.told == [(1, 0, 9, [1])]
+    assert cluster.told == [(1, 0, 9, [1, 2, 3] * 3 + [1])]
 
 
 def test_implicitly_nobody_acknowledges_one_by_one(world):
@@ -72,6 +74,25 @@ def test_a_renewed_record_comes_again_from_here(cluster, world):
         client.core.acknowledge(T0, record.offset, AcknowledgeType.ACCEPT)
     client.commit()
     assert cluster.done() == list(range(10))
+
+
+def test_what_is_renewed_in_several_partitions_comes_again_once():
+    cluster = ShareCluster({"t": 3})
+    for number in range(3):
+        cluster.fill(2, partition=number)
+    client = ShareClient(World(cluster), EXPLICIT).subscribe("t")
+    for record in client.polled():
+        tp = TopicPartition("t", record.partition)
+        client.core.acknowledge(tp, record.offset, AcknowledgeType.RENEW)
+    again = client.polled()
+    assert sorted((one.partition, one.offset) for one in again) == [
+        (number, offset) for number in range(3) for offset in range(2)
+    ]
+    for record in again:
+        tp = TopicPartition("t", record.partition)
+        client.core.acknowledge(tp, record.offset, AcknowledgeType.ACCEPT)
+    assert client.polled(1_000) == []
+    assert [cluster.done("t", number) for number in range(3)] == [[0, 1]] * 3
 
 
 def test_who_cannot_renew_is_told_so(cluster, world):
@@ -103,6 +124,20 @@ def test_what_was_not_handed_over_is_handed_over_later_without_asking(cluster, w
     assert cluster.count(ApiKey.SHARE_FETCH) == 1
     world.run(50)
     assert cluster.done() == [0, 1, 2, 3]
+
+
+def test_what_was_not_handed_over_of_another_topic_is_released(cluster, world):
+    cluster.topics["u"] = 1
+    cluster.topic_ids["u"] = b"u" * 16
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled(max_records=4)
+    assert cluster.held() == list(range(10))
+    client.core.subscribe(["u"], world.now)
+    client.drain()
+    world.run(500)
+    assert cluster.held() == [0, 1, 2, 3]
+    assert not client.core.has_records
+    assert client.core.buffered_bytes == 0
 
 
 def test_what_waits_longer_than_its_lock_is_let_go(cluster, world):
@@ -285,6 +320,87 @@ def test_a_commit_ends_in_its_time_also_where_no_answer_comes(cluster, world, ap
     (error,) = client.commit(timeout_ms=1_000).values()
     assert isinstance(error, errors.KafkaTimeoutError)
     assert world.now - started <= 1_050  # `result` looks every 50 ms
+
+
+def test_who_waits_behind_a_link_that_ends_is_told_at_once(cluster, world):
+    """Of what was on its way, and of what waited for its turn."""
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    client.polled()
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: CUT
+    client.core.acknowledge(T0, 0, AcknowledgeType.ACCEPT)
+    client.core.commit(world.now, 60_000)
+    client.core.acknowledge(T0, 1, AcknowledgeType.ACCEPT)
+    began_at = world.now
+    (error,) = client.commit(timeout_ms=60_000).values()
+    assert isinstance(error, errors.DisconnectedError)
+    assert world.now - began_at < 1_000
+    told = client.of(RecordsAcknowledged)
+    assert [event.ranges for event in told] == [((0, 0),), ((1, 1),)]
+    assert {type(event.error) for event in told} == {errors.DisconnectedError}
+
+
+def test_an_acknowledgement_that_is_told_again_and_again_is_given_up_in_its_time(cluster, world):
+    """Whoever has not waited for it hears so, too."""
+    R = m.ShareAcknowledgeResponse
+    part = R.PartitionData(partition_index=0, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    topic = R.ShareAcknowledgeTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: R(responses=[topic])
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    client.polled()
+    client.core.acknowledge(T0, 0, AcknowledgeType.ACCEPT)
+    client.core.commit(world.now, 2_000)
+    client.drain()
+    world.run(3_000)
+    assert 3 <= cluster.count(ApiKey.SHARE_ACKNOWLEDGE) <= 20
+    (event,) = client.of(RecordsAcknowledged)
+    assert isinstance(event.error, errors.KafkaTimeoutError)
+
+
+def test_what_is_told_again_takes_nobodys_place(cluster, world):
+    R = m.ShareAcknowledgeResponse
+    part = R.PartitionData(partition_index=0, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    topic = R.ShareAcknowledgeTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    refused = iter([R(responses=[topic])])
+
+    def refuse_once(node, request):
+        answer = next(refused, None)
+        if answer is not None:
+            cluster.sessions[node, request.message.member_id] += 1
+        return answer
+
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = refuse_once
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    client.polled()
+    for offset in range(3):
+        client.core.acknowledge(T0, offset, AcknowledgeType.ACCEPT)
+        operation = client.core.commit(world.now, 10_000)
+    assert client.result(operation) == {T0: None}
+    assert cluster.done() == [0, 1, 2]
+    assert [event.ranges for event in client.of(RecordsAcknowledged)] == [
+        ((offset, offset),) for offset in range(3)
+    ]
+
+
+def test_an_answer_that_leaves_out_what_it_was_told_is_none(cluster, world):
+    cluster.script[ApiKey.SHARE_ACKNOWLEDGE] = lambda *_: m.ShareAcknowledgeResponse()
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    (error,) = client.commit().values()
+    assert isinstance(error, errors.Unexpected)
+    assert "without t-0" in str(error)
+
+
+def test_a_lock_that_was_renewed_lasts_from_then_on(cluster, world):
+    cluster.lock_ms = 1_000
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    records = client.polled()
+    world.run(800)
+    for record in records:
+        kind = AcknowledgeType.RENEW if record.offset == 3 else AcknowledgeType.ACCEPT
+        client.core.acknowledge(T0, record.offset, kind)
+    assert client.commit() == {T0: None}
+    world.run(500)
+    assert [one.offset for one in client.polled(50)] == [3]
 
 
 def test_a_commit_behind_a_question_without_an_answer_ends_in_its_time(cluster, world):

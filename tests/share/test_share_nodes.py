@@ -2,12 +2,13 @@
 
 import pytest
 from scripted import World
-from scripted_share import ShareClient, ShareCluster, asked, raised, values
+from scripted_share import ShareClient, ShareCluster, SharePartition, asked, raised, values
 
 from kcore import errors
 from kcore.events import (
     RecordsFetched,
 )
+from kcore.records import encode_batch
 from kcore.structs import TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
@@ -52,6 +53,35 @@ def test_records_that_are_refused_are_told_one_by_one_between_the_others():
             refused.append((error.partition.partition, error.offset))
     assert refused == [(1, 10), (2, 20)]  # they are released, and come again later
     assert found == [0, 1, 11, 21, 30, 31]
+
+
+def test_what_the_last_record_is_refused_for_is_told_by_the_next_poll():
+    cluster = ShareCluster({"t": 1})
+    cluster.fill(3)
+
+    def deserialize(value):
+        if value == b"2":
+            raise ValueError(value)
+        return value
+
+    client = ShareClient(World(cluster), {"value_deserializer": deserialize}).subscribe("t")
+    assert values(client.polled()) == [0, 1]
+    assert client.core.has_records
+    with pytest.raises(errors.DeserializationError) as caught:
+        client.polled()
+    assert caught.value.offset == 2
+
+
+def test_a_poll_gives_no_more_once_it_makes_a_mib():
+    cluster = ShareCluster({"t": 4})
+    for number in range(4):
+        rows = [(1, b"", b"v" * 700_000)]
+        cluster.append("t", number, encode_batch(rows), 0, 1)
+        cluster.partitions["t", number] = SharePartition()
+        cluster.partitions["t", number].records[0] = [None, 0, False]
+    client = ShareClient(World(cluster), {}).subscribe("t")
+    assert [len(client.polled()) for _ in range(2)] == [2, 2]
+    assert len(client.of(RecordsFetched)) == 1  # they were there all the time
 
 
 def test_no_more_than_asked_for_means_one_broker_at_a_time():

@@ -6,6 +6,7 @@ from scripted_share import ShareClient, ShareCluster, asked, raised, values
 
 from kcore import errors
 from kcore.events import Closed, RecordsAcknowledged
+from kcore.share.stock import ACQUIRED_MAX
 from kcore.structs import AcknowledgeType, TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
@@ -113,6 +114,12 @@ def test_what_waits_when_the_link_goes_is_given_up_and_fetched_again(cluster, wo
     (lost,) = [event for event in client.of(RecordsAcknowledged) if event.error]
     assert lost.ranges == ((0, 3),)
     assert isinstance(lost.error, errors.ShareSessionNotFoundError)
+    assert client.polled(500) == []
+    client.core.unsubscribe(world.now)  # nothing is held any more, so its session ends
+    client.drain()
+    world.run(1_000)
+    assert cluster.sessions == {}
+    assert cluster.done() == list(range(10))
 
 
 def test_a_topic_made_anew_is_not_told_what_became_of_the_old_ones_records(cluster, world):
@@ -277,6 +284,99 @@ def test_a_session_that_is_being_opened_is_ended_as_well():
     assert cluster.sessions == {}
 
 
+def test_early_answers_without_records_are_not_asked_for_without_end(cluster, world):
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: m.ShareFetchResponse()
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled(10_000) == []
+    assert 5 <= cluster.count(ApiKey.SHARE_FETCH) <= 30
+    assert "an early answer" in client.core.health()[T0]
+
+
+def test_an_early_answer_to_an_acknowledgement_is_none_to_wait_for(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    assert client.polled(50) == []
+    first, second, *_ = asked(cluster, ApiKey.SHARE_FETCH)[1:]
+    assert first.topics[0].partitions[0].acknowledgement_batches
+    assert not second.topics
+    assert "failed" not in client.core.health()[T0]
+
+
+def test_what_an_answer_says_nothing_of_was_taken_in(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: m.ShareFetchResponse()
+    client.polled(50)
+    (event,) = client.of(RecordsAcknowledged)
+    assert (event.ranges, event.error) == (((0, 9),), None)
+
+
+def test_a_leader_that_works_again_is_asked_again_soon_when_it_fails(cluster, world):
+    refused = m.ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)
+    script = cluster.script
+    script[ApiKey.SHARE_FETCH] = lambda *_: refused
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled(5_000) == []
+    script.clear()
+    assert client.polled()
+    answers = iter([refused])
+    script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    cluster.forget_sessions()
+    began_at = world.now
+    client.core.poll(world.now)
+    assert client.polled()
+    assert world.now - began_at < 400
+
+
+def test_how_long_locks_last_is_what_brokers_said_last(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.core.acquisition_lock_timeout_ms is None
+    for lock_ms in (1_234, 43_210):
+        cluster.lock_ms = lock_ms
+        client.polled()
+        assert client.core.acquisition_lock_timeout_ms == lock_ms
+        cluster.fill(1, base=10)
+
+
+def test_what_is_acquired_without_a_record_is_told_to_be_a_gap(cluster, world):
+    """Compaction may leave nothing at all."""
+    R = m.ShareFetchResponse
+    acquired = [R.AcquiredRecords(first_offset=0, last_offset=9, delivery_count=1)]
+    part = R.PartitionData(partition_index=0, records=b"", acquired_records=acquired)
+    topic = R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+    answers = iter([R(responses=[topic])])
+
+    def answer(node, request):
+        found, member_id = next(answers, None), request.message.member_id
+        if found is not None:
+            cluster.sessions[node, member_id] = 1
+            cluster.in_session[node, member_id] = {("t", 0)}
+            cluster.partitions["t", 0].acquire(member_id, list(range(10)))
+        return found
+
+    cluster.script[ApiKey.SHARE_FETCH] = answer
+    client = ShareClient(world, {}).subscribe("t")
+    assert client.polled(1_000) == []
+    assert cluster.told == [(1, 0, 9, [0])]
+    assert client.of(RecordsAcknowledged) == []
+
+
+def test_answers_that_make_no_sense_are_not_asked_for_without_end(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    R = m.ShareFetchResponse
+    strange = R.ShareFetchableTopicResponse(
+        topic_id=b"x" * 16, partitions=[R.PartitionData(partition_index=0, records=b"")]
+    )
+    before = cluster.count(ApiKey.SHARE_FETCH)
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: R(responses=[strange])
+    assert client.polled(10_000) == []
+    assert 5 <= cluster.count(ApiKey.SHARE_FETCH) - before <= 30
+    (event,) = client.of(RecordsAcknowledged)  # what was on its way with the first of them
+    assert event.ranges == ((0, 9),)
+    assert isinstance(event.error, errors.Unexpected)
+
+
 def test_partitions_nobody_asked_for_end_the_session(cluster, world):
     R = m.ShareFetchResponse
     strange = R.ShareFetchableTopicResponse(
@@ -289,7 +389,11 @@ def test_partitions_nobody_asked_for_end_the_session(cluster, world):
     assert [one.share_session_epoch for one in asked(cluster, ApiKey.SHARE_FETCH)[:2]] == [0, 0]
 
 
-@pytest.mark.parametrize("ranges", [[(5, 3)], [(-1, 3)], [(0, 5), (3, 9)], [(0, 1 << 40)]], ids=str)
+TOO_MANY = [(0, ACQUIRED_MAX // 2), (ACQUIRED_MAX, ACQUIRED_MAX + ACQUIRED_MAX // 2)]
+NONSENSE = [[(5, 3)], [(-1, 3)], [(0, 5), (3, 9)], [(0, 5), (5, 9)], [(0, 1 << 40)], TOO_MANY]
+
+
+@pytest.mark.parametrize("ranges", NONSENSE, ids=str)
 def test_acquired_offsets_that_cannot_be_meant_end_the_session(cluster, world, ranges):
     R = m.ShareFetchResponse
     acquired = [
