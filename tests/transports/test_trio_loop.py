@@ -2,8 +2,10 @@
 
 import gc
 import os
+import random
 import socket
 import threading
+import time
 
 import anyloop
 import pytest
@@ -80,6 +82,42 @@ def test_timers_in_their_order():
         await settled(lambda: len(made) == 3)
         assert made == [0, 1, 3]
         assert round(anyloop.time() - began, 3) >= 0.03
+
+    anyloop.run(main())
+
+
+def test_a_timer_that_is_due_before_all_others_ends_the_wait_for_them():
+    """Set while the loop is idle; one that is due later changes nothing."""
+
+    async def main():
+        loop, made = loops.here(), []
+        far = loop.call_later(3_600, made.append, "far")
+        await anyloop.sleep(0.02)  # it waits for that one
+        loop.call_later(0.02, made.append, "soon")
+        later = loop.call_later(1_800, made.append, "later")
+        await settled(lambda: made)
+        assert made == ["soon"]
+        far.cancel()
+        later.cancel()
+
+    anyloop.run(main())
+
+
+@TRIO
+def test_timers_are_in_order_behind_those_that_were_thrown_out(each_loop):
+    rng = random.Random(5)
+
+    async def main():
+        loop, made = loops.here(), []
+        for number in rng.sample(range(1_000), 1_000):
+            timer = loop.call_later(number * 1e-5, made.append, number)
+            if number % 8:
+                timer.cancel()
+        assert len(loop._timers) < 1_000
+        alive = [(due, timer.args[0]) for due, _, timer in loop._timers if timer.call]
+        time.sleep(0.02)  # all of them are due
+        await settled(lambda: len(made) == 125)
+        assert made == [number for _, number in sorted(alive)]
 
     anyloop.run(main())
 
