@@ -197,6 +197,25 @@ def test_every_reply_of_socks(size):
         assert not isinstance(caught.value, ProxyRefusedError)
 
 
+def test_a_socks_proxy_that_says_no_more_than_why():
+    """Some hang up behind the code."""
+    with pytest.raises(ProxyFaultError, match=r"the broker refused the connection \(SOCKS reply 5"):
+        play(socks(), [b"\5\0", b"\5\5"])
+
+
+def test_a_socks_proxy_that_hangs_up_at_the_password():
+    handshake = known(socks)()
+    for heard, why in [
+        (b"", "before it had answered"),
+        (b"\5\2", "when it had heard the name and the password"),
+        (b"\1", "when it had heard"),
+        (b"\0", "before it had answered"),
+    ]:
+        play(handshake, [heard])
+        with pytest.raises(ProxyFaultError, match=why):
+            handshake.end()
+
+
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_every_status_of_http(size):
     for code in range(100, 1000):
