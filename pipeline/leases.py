@@ -93,7 +93,9 @@ class Lease:
     def position(self) -> int:
         """Where reading is: beyond gaps, too."""
         if self._rest is None:
-            self._position = max(self._position, int(self._consumer.position(self._tp) or 0))
+            # None: the topic was made anew, which the next poll raises.
+            found = self._consumer.position(self._tp, timeout_ms=0)
+            self._position = max(self._position, found or 0)
         return self._position
 
     def limits(self) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from pipeline_support import (
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import NoOffsetForPartitionError
 from kcore.limits import COLUMN_BYTES
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
@@ -581,3 +582,19 @@ def test_a_topic_made_anew_that_is_shorter_is_loss(broker, hundred, soon):
         read(wanted, hundred, 100, 130)
     wanted = options(broker.bootstrap, hundred, failOnDataLoss="false")
     assert read(wanted, hundred, 100, 130) == []
+
+
+def test_nobody_waits_for_a_position_that_is_lost(broker, hundred, own_leases):
+    lease = own_leases.take(options(broker.bootstrap, hundred), TopicPartition(hundred, 0))
+    lease.seek(60)
+    assert lease.poll(5_000)
+    make_anew(broker, hundred, 130)
+    until = time.monotonic() + DEADLINE_S
+    while lease.limits() != (0, 130) or "unknown" not in lease.health():
+        assert time.monotonic() < until
+    began = time.monotonic()
+    assert lease.position() == 60
+    with pytest.raises(NoOffsetForPartitionError):  # says why, at once
+        lease.poll(50)
+    assert time.monotonic() - began < 10
+    own_leases.give_back(lease, usable=False)
