@@ -236,6 +236,15 @@ def test_every_status_of_http(size):
 
 
 @pytest.mark.parametrize(
+    ("status", "said"),
+    [(403, "says: forbidden"), (502, "says: bad gateway"), (599, "says: no")],
+)
+def test_a_status_is_told_in_words(status, said):
+    with pytest.raises(ProxyFaultError, match=rf"{said} \(HTTP status {status}\)"):
+        play(http(), [b"HTTP/1.1 %d x\r\n\r\n" % status])
+
+
+@pytest.mark.parametrize(
     ("make", "answers", "said"),
     [
         (socks, [b"\5\xff"], "wants a name and a password: give them in proxy_url"),
