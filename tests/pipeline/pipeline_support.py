@@ -68,3 +68,16 @@ def read(wanted, topic, begin, end, partition=0):
     found = rows_of(read_range(wanted, OffsetRange(topic, partition, begin, end)))
     assert all((row["topic"], row["partition"]) == (topic, partition) for row in found)
     return [(row["offset"], row["value"]) for row in found]
+
+
+def values(begin, end):
+    return [(number, b"%d" % number) for number in range(begin, end)]
+
+
+def topic_of(broker, request, count=0, **settings):
+    name = request.node.name.replace("[", "-").replace("]", "")
+    create_topic(broker.bootstrap, name, **settings)
+    for begin in range(0, count, 10):  # batches of ten
+        size = min(10, count - begin)
+        broker.produce(name, [(None, b"%d" % (begin + at)) for at in range(size)], partition=0)
+    return name

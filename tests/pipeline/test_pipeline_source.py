@@ -504,6 +504,25 @@ def test_a_topic_that_a_node_does_not_know_for_a_moment_is_not_gone(
     assert available.latestOffset({topic: {"0": 3, "1": 5}}, ReadAllAvailable()) == end
 
 
+@pytest.mark.parametrize("how", ["subscribe", "assign"])
+def test_a_topic_that_was_just_made_is_asked_for_again(broker, topic, how, monkeypatch):
+    answers = []
+    ask = Consumer.fetch_partitions
+
+    def lagging(consumer, topics):
+        answers.append(dict(ask(consumer, topics)) if len(answers) >= late else {})
+        return answers[-1]
+
+    monkeypatch.setattr(Consumer, "fetch_partitions", lagging)
+    wanted = {how: json.dumps({topic: [0, 1]}) if how == "assign" else topic}
+    late = 5
+    assert plan(broker, topic, **wanted) == [(topic, 0, 0, 5), (topic, 1, 0, 5)]
+    answers.clear()
+    late = 6
+    with pytest.raises(PlanError, match=f"there is no topic {topic}"):
+        plan(broker, topic, **wanted)
+
+
 @pytest.mark.parametrize("how", ["subscribe", "subscribePattern", "assign"])
 def test_a_partition_that_a_node_does_not_know_for_a_moment_is_not_gone(
     broker, topic, streamed, how, monkeypatch
