@@ -170,6 +170,8 @@ def test_plans_that_cannot_be(broker, topic):
     one = json.dumps({topic: {"0": 1}})
     with pytest.raises(PlanError, match=f"'startingOffsets' has to .*{topic}-1 is missing.*-1"):
         plan(broker, topic, startingOffsets=one)
+    with pytest.raises(PlanError, match=f"has to name every partition; {topic}-1 is missing$"):
+        plan(broker, topic, startingOffsetsByTimestamp=one)
     more = json.dumps({topic: {"0": 1, "1": 1, "2": 1}, "other": {"0": 1}})
     with pytest.raises(PlanError, match=f"not read: other-0, {topic}-2"):
         plan(broker, topic, endingOffsets=more)
@@ -395,7 +397,6 @@ def test_available_now_from_the_end_while_records_come_is_no_loss(broker, topic,
 
 @pytest.mark.parametrize("how", ["startingOffsets", "startingTimestamp"])
 def test_available_now_from_behind_what_was_there_is_no_loss(broker, topic, streamed, how):
-    """A beginning that was not there yet when the end was asked for."""
     now = time.time_ns() // 1_000_000
     start = {"startingOffsets": bound(topic, 6, 5), "startingTimestamp": str(now + 60_000)}
     reader = streamed(**{how: start[how]})
@@ -527,7 +528,6 @@ def test_a_topic_that_was_just_made_is_asked_for_again(broker, topic, how, monke
 def test_a_partition_that_a_node_does_not_know_for_a_moment_is_not_gone(
     broker, topic, streamed, how, monkeypatch
 ):
-    """Partitions were added, and one node has heard of it before another."""
     hidden = [0]
     ask = Consumer.fetch_partitions
 
