@@ -18,6 +18,8 @@ JOBS = os.cpu_count() or 1
 DIRECTIVES: dict[str, object] = {
     "language_level": 3,
     "embedsignature": True,
+    "embedsignature.format": "clinic",
+    "binding": False,  # functions of Cython's own do not look at what `self` is, and crash
     "boundscheck": DEBUG,
     "wraparound": DEBUG,
     "initializedcheck": DEBUG,

@@ -322,6 +322,7 @@ cdef class Sending:
 
     @cython.annotation_typing(False)  # they are looked at in the door
     @cython.embedsignature(False)
+    @cython.binding(True)  # it is looked at as a Python function is: annotations, a signature
     def send(
         self,
         topic: str,
@@ -343,9 +344,11 @@ cdef class Sending:
         InvalidTopicError. ProducerClosed.
         Everything else is told by the future.
         """
-        cdef Door door = self._open_door
+        cdef Door door
         cdef int64_t at_ms
-        taken = None
+        if not isinstance(self, Sending):  # which nobody but such a function looks after
+            raise TypeError(f"send is called on a producer, not on {type(self).__name__!r}")
+        door, taken = self._open_door, None
         if door is not None:
             # What is wrong with headers that cannot be, `_send_with_care` says.
             taken = door.admit(topic, key, value, headers, partition, timestamp_ms, False)
