@@ -356,6 +356,32 @@ def test_an_acknowledgement_that_is_told_again_and_again_is_given_up_in_its_time
     assert isinstance(event.error, errors.KafkaTimeoutError)
 
 
+def test_a_commit_that_nobody_waits_for_is_told_at_once(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    world.run(100)  # nothing else is due for a while
+    client.core.commit(world.now, 60_000)
+    client.drain()
+    world.run(20)
+    assert cluster.done() == list(range(10))
+    (event,) = client.of(RecordsAcknowledged)
+    assert event.error is None
+
+
+def test_a_subscription_to_nothing_leaves_the_group_at_once(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled(max_records=4)
+    world.run(100)
+    client.core.subscribe([], world.now)
+    client.drain()
+    world.run(20)
+    assert cluster.members == {}
+    assert client.core.subscription() == set()
+    assert cluster.held() == [0, 1, 2, 3]  # what the application has is its own still
+    assert client.commit() == {T0: None}
+    assert cluster.done() == [0, 1, 2, 3]
+
+
 def test_what_is_told_again_takes_nobodys_place(cluster, world):
     R = m.ShareAcknowledgeResponse
     part = R.PartitionData(partition_index=0, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

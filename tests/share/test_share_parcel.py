@@ -251,3 +251,36 @@ def test_what_nobody_took_can_be_released_or_is_lost():
     assert marks(released, range(4)) == [HELD, RELEASE, RELEASE, RELEASE]
     assert marks(lost, range(4)) == [HELD, DONE, DONE, DONE]
     assert (released.size, lost.size) == (0, 0)
+
+
+def test_gaps_before_a_record_that_is_refused_are_gaps_nevertheless():
+    """Released they would come again and again, to be found to be nothing."""
+
+    def refuse(_topic, _headers, data):
+        if data == b"3":
+            raise ValueError(data)
+        return data
+
+    data = batch(0, 1) + batch(3, 3)
+    one = parcel(data, [(0, 5, 1)], value_deserializer=refuse)
+    assert taken(one, 1) == [0]
+    with pytest.raises(DeserializationError):
+        one.take(100, 1 << 20)
+    assert marks(one, range(6)) == [HELD, GAP, GAP, RELEASE, WAITING, WAITING]
+    assert taken(one) == [4, 5]
+
+
+def test_what_was_given_back_goes_with_all_else_that_nobody_took():
+    for end, mark in (("release", RELEASE), ("lose", DONE)):
+        stock, one = Stock({}.get), parcel(batch(0, 3), [(0, 2, 1)])
+        stock.add(one, [(0, 2, 1)])
+        (records,) = stock.take(2).values()
+        stock.give_back(records)
+        if end == "release":
+            stock.release_outside(lambda _topic: False)
+        else:
+            stock.lose(PLACE.node_id)
+        stock.renewed()  # of whatever else there is
+        assert marks(one, range(3)) == [mark] * 3
+        assert not stock.waiting
+        assert not one.waiting
