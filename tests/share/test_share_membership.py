@@ -1,5 +1,7 @@
 """Membership in a share group: the whole core against a scripted cluster."""
 
+import random
+
 import pytest
 from scripted_share import ShareClient, asked, raised, values
 
@@ -11,6 +13,7 @@ from kcore.events import (
     HeartbeatAnswered,
     PartitionsAssigned,
 )
+from kcore.share.membership import make_member_id
 from kcore.structs import TopicPartition
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
@@ -265,6 +268,57 @@ def test_who_goes_while_nobody_knows_the_coordinator_says_so_once_it_is_known(cl
     assert asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)[-1].member_epoch == -1
     world.run(60_000)
     assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) == said
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_close_waits_until_the_coordinator_has_heard_of_it(cluster, world, known):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    if not known:
+        find = cluster._find_coordinator
+        cluster._find_coordinator = lambda node, request, reply: find(
+            node, request, lambda body: reply(body, delay_ms=300)
+        )
+        moved = m.ShareGroupHeartbeatResponse(error_code=ErrorCode.NOT_COORDINATOR)
+        cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: moved
+        while not any(event.error for event in client.of(HeartbeatAnswered)):
+            world.run(1)
+        cluster.script.clear()
+    answer, late = cluster._share_group_heartbeat, []
+    cluster._share_group_heartbeat = lambda *given: late.append(given)
+    client.core.close(world.now, 5_000)
+    client.drain()
+    world.run(1_000)
+    assert late
+    assert not client.of(Closed)
+    began_at = world.now
+    answer(*late[0])
+    while not client.of(Closed):
+        world.run(1)
+    assert world.now - began_at < 100
+    assert cluster.members == {}
+
+
+def test_who_never_polls_leaves_as_well(cluster, world):
+    client = ShareClient(world, {"max_poll_interval_ms": 3_000}).subscribe("t")
+    world.run(2_900)
+    assert len(cluster.members) == 1
+    world.run(1_000)
+    assert cluster.members == {}
+    assert client.core.assignment() == set()
+    assert [event.generation for event in client.of(PartitionsAssigned)][-1] == 0
+
+
+def test_no_member_id_begins_with_a_dash():
+    """Tools would take it for an option of theirs."""
+
+    class Rng(random.Random):
+        def getrandbits(self, bits):
+            return next(numbers)
+
+    with_dash, without = 0b111110 << 122, 0b111101 << 122
+    numbers = iter([with_dash, with_dash, without])
+    assert make_member_id(Rng()).startswith("9")
 
 
 def test_who_polls_stays(cluster, world):
