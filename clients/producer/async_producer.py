@@ -497,8 +497,12 @@ class AsyncProducer(AsyncTransactions, Measured):
         self._courier.check_process()
         return self._core, self._courier.now_ms
 
-    async def _ended(self, operation: int, limit_ms: float) -> OperationCompleted | None:
-        """The end of an operation that was begun just now; None: there was none in time."""
+    async def _ended(
+        self, operation: int, limit_ms: float, check: Callable[[], object] | None = None
+    ) -> OperationCompleted | None:
+        """The end of an operation that was begun just now; None: there was none in time. check:
+        raises why it is not waited for.
+        """
         courier = self._courier
         ended: list[OperationCompleted] = []
 
@@ -506,6 +510,8 @@ class AsyncProducer(AsyncTransactions, Measured):
             found = courier.result(operation)
             if found is not None:
                 ended.append(found)
+            elif check is not None:
+                check()
             return bool(ended)
 
         courier.turn_soon()

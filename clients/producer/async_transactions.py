@@ -32,7 +32,9 @@ class AsyncTransactions:
     def _enter(self) -> None:
         raise NotImplementedError
 
-    async def _ended(self, operation: int, limit_ms: float) -> OperationCompleted | None:
+    async def _ended(
+        self, operation: int, limit_ms: float, check: Callable[[], object] | None = None
+    ) -> OperationCompleted | None:
         raise NotImplementedError
 
     async def begin_transaction(self) -> None:
@@ -118,9 +120,15 @@ class AsyncTransactions:
         """Begin an operation and wait for its end."""
         courier, core, began_at = self._courier, self._core, perf_counter_ns()
         limit_ms = limit_of(timeout, self._settings)
+        seen = courier.errors_seen
+
+        def check() -> None:
+            if core.transaction_state is TxnState.INITIALIZING:
+                courier.raise_errors(seen)  # nobody lets us in
+
         with courier.work:
             operation = begin(courier.now_ms())
-        ended = await self._ended(operation, limit_ms)
+        ended = await self._ended(operation, limit_ms, check)
         if ended is None:
             courier.check()
             raise timed_out(verb, limit_ms, core.transaction_hindrance)

@@ -57,6 +57,40 @@ def test_commit_and_abort(broker):
     assert committed(broker.bootstrap, "g", "t", 1) == [2]
 
 
+def test_who_is_not_let_in_by_the_coordinator_hears_it_at_once():
+    """As the blocking one: it was not told before max_block_ms was over, and then of the time."""
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "writer",
+        "sasl_plain_password": "secret",
+    }
+
+    async def main(broker):
+        producer = make(broker, max_block_ms=60_000, **login)
+        initialize = producer._initialize
+
+        async def refused():
+            broker.refuse("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", times=1_000)
+            await initialize()
+
+        producer._initialize = refused
+        with pytest.raises(errors.SaslAuthenticationFailedError):
+            await producer.start()
+        producer._initialize = initialize
+        broker.no_mishaps()
+        await producer.start()
+        async with producer.transaction():
+            await producer.send("t", b"v")
+        await producer.stop()
+
+    users = {"security_protocol": "SASL_PLAINTEXT", "sasl_users": {"writer": "secret"}}
+    with EmbeddedBroker(**users) as broker:
+        broker.create_topic("t", 1)
+        run(main(broker))
+        assert broker.end_offsets("t") == [2]  # with its marker
+
+
 def test_the_block(broker):
     async def main():
         async with make(broker) as producer:
