@@ -130,11 +130,6 @@ class Closing:
 
     # -- close ---------------------------------------------------------------------------------
 
-    @property
-    def closed(self) -> bool:
-        """Closing is over."""
-        return self._rebalance.step is Step.CLOSED
-
     def close(
         self,
         now_ms: int,

@@ -19,7 +19,6 @@ from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
 _BATCH_VERSION = 3
-_REASON_VERSION = 5
 # JoinGroup answers that tell a member its id: before KIP-394 (Kafka 2.2) only that of the round.
 _NAMING = (ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.NONE)
 
@@ -112,11 +111,10 @@ class Leaving:
             request, group_id = messages.LeaveGroupRequest, self._ctx.config.group_id
             if version < _BATCH_VERSION:
                 return request(group_id=group_id, member_id=member_id)
-            words = reason[:MAX_REASON_CHARS] if version >= _REASON_VERSION else None
             member = request.MemberIdentity(
                 member_id=member_id,
                 group_instance_id=self._ctx.config.group_instance_id,
-                reason=words,
+                reason=reason[:MAX_REASON_CHARS],
             )
             return request(group_id=group_id, members=[member])
 

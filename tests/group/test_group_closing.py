@@ -72,6 +72,26 @@ def test_c32_silence_is_bounded(await_acknowledgement: bool) -> None:
     assert world.new_events(PartitionsRevoked)
 
 
+def test_who_never_acknowledges_leaves_at_the_deadline() -> None:
+    world = stable(await_acknowledgement=True)
+    world.member.close(world.now, world.now + 2_000, autocommit=True)
+    world.run(1_999)
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+    assert world.host.owned
+    world.run(1)
+    assert world.count(ApiKey.LEAVE_GROUP) == 1
+    assert world.member.closed
+
+
+def test_what_is_asked_for_while_it_closes_ends_with_it() -> None:
+    world = auto(await_acknowledgement=True)
+    world.member.close(world.now, world.now + 2_000, autocommit=True)
+    outcome = fetch(world)
+    world.run(2_000)
+    assert world.member.closed
+    assert isinstance(outcome.error, ConsumerStoppedError)
+
+
 def test_x4_timeout_zero_tries_once() -> None:
     world = auto()
     world.member.close(world.now, world.now, autocommit=True)
@@ -171,6 +191,14 @@ def test_close_waits_for_the_member_id_and_gives_it_back() -> None:
     assert not world.member.closed
     world.answer(ApiKey.LEAVE_GROUP)
     assert world.member.closed
+
+
+def test_the_place_of_a_static_member_is_kept_that_goes_before_its_member_id_is_known() -> None:
+    world = joining_unnamed(group_instance_id="i")
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    world.answer(ApiKey.JOIN_GROUP, member_id="m7")
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
 
 
 def test_close_on_an_old_broker_waits_for_the_round_that_names_it() -> None:

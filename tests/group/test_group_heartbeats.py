@@ -122,6 +122,27 @@ def test_c12_b6_poll_interval() -> None:
     assert world.member.stable
 
 
+def test_b6_who_has_joined_and_does_not_come_back_is_put_out_as_well() -> None:
+    world = start()
+    world.join("t1-0")
+    world.auto = True
+    world.run(59_999)
+    assert world.count(ApiKey.LEAVE_GROUP) == 0
+    world.run(1)
+    assert world.count(ApiKey.LEAVE_GROUP) == 1
+
+
+def test_b6_the_leave_does_not_wait_behind_a_sync_that_is_held() -> None:
+    world = start(max_poll_interval_ms=4_000)
+    world.answer(ApiKey.JOIN_GROUP)
+    assert world.open(ApiKey.SYNC_GROUP)
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT)
+    world.run(1_000)
+    assert world.network.drops == [KEY]
+    assert world.open(ApiKey.LEAVE_GROUP)
+
+
 def test_who_was_put_out_is_named_as_it_was_until_it_is_a_member_again() -> None:
     """A transaction commits the offsets of nobody, whoever has the partitions by then."""
     world = World()

@@ -120,6 +120,20 @@ def test_it_asks_again_where_the_answer_fails(failure: Any) -> None:
     assert world.member.rejoin_needed
 
 
+def test_it_asks_when_there_is_a_coordinator_again() -> None:
+    world = returned("t1", "t2")
+    world.run(2_990)
+    world.answer(ApiKey.DESCRIBE_GROUPS, E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(10)
+    world.answer(ApiKey.HEARTBEAT, E.NOT_COORDINATOR)
+    world.run(5_000)
+    assert world.count(ApiKey.DESCRIBE_GROUPS) == 1
+    world.find()
+    world.run(2_000)
+    world.answer(ApiKey.DESCRIBE_GROUPS)
+    assert world.member.rejoin_needed
+
+
 def test_without_the_right_to_look_it_has_what_it_has() -> None:
     world = returned("t1", "t2")
     world.answer(ApiKey.DESCRIBE_GROUPS, E.GROUP_AUTHORIZATION_FAILED)
