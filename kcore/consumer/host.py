@@ -56,6 +56,10 @@ class Host:
         """What may be committed now."""
         return self._positions.consumed()
 
+    def log_ids(self) -> dict[str, bytes]:
+        """Ids of topics of which something that is assigned was read."""
+        return self._positions.log_ids()
+
     def suspend(self, partitions: Iterable[TopicPartition]) -> None:
         """Neither fetch nor hand over these any more: they are about to go."""
         self._positions.suspend(partitions)

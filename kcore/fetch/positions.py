@@ -219,6 +219,14 @@ class Positions:
             found[partition.tp] = known
         return found
 
+    def log_ids(self) -> dict[str, bytes]:
+        """Ids of the topics that positions are in, as far as they are known."""
+        return {
+            partition.tp.topic: partition.log_id
+            for partition in self._all.values()
+            if partition.log_id is not None
+        }
+
     # -- moves, for the rest of this room ----------------------------------------------------------
 
     def reset_partition(self, partition: Partition, strategy: ResetStrategy) -> None:

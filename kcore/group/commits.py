@@ -7,7 +7,7 @@ left out and reported, never sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import groupby
 
 from kcore.connection.calls import Answer, Message
@@ -202,8 +202,18 @@ class Committer:
 
     def ids_of(self, offsets: Offsets) -> Ids:
         """Of their topics, as they are known now."""
+        return self._ids_now(sorted({tp.topic for tp in offsets}))
+
+    def _ids_now(self, topics: Iterable[str]) -> Ids:
+        """Of a topic that is gone it is that of what was read: by its name the offsets could end in
+        one that is made in its place.
+        """
         topic_id = self._ctx.cluster.topic_id
-        return {topic: topic_id(topic) for topic in sorted({tp.topic for tp in offsets})}
+        ids: Ids = {topic: topic_id(topic) for topic in topics}
+        if not all(ids.values()):
+            read = self._ctx.host.log_ids()
+            ids = {topic: known or read.get(topic) for topic, known in ids.items()}
+        return ids
 
     def _stamps(self) -> Mapping[TopicPartition, int] | None:
         return self._membership.acquired if self._membership.managed else None
@@ -336,9 +346,9 @@ class Committer:
 
     def _write(self, offsets: Offsets) -> _Written:
         """What to say of these offsets; kept for the next time."""
-        last, topic_id = self._written, self._ctx.cluster.topic_id
+        last = self._written
         if offsets == last.offsets:
-            ids = {topic: topic_id(topic) for topic in last.ids}
+            ids = self._ids_now(last.ids)
             if ids == last.ids:
                 return last
         else:

@@ -26,6 +26,9 @@ class GroupHost(Protocol):
     def consumed_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed: only records that the application has finished with."""
 
+    def log_ids(self) -> dict[str, bytes]:
+        """Ids of topics of which something that is assigned was read, also where they are gone."""
+
     def suspend(self, partitions: Iterable[TopicPartition]) -> None:
         """About to be revoked: no fetch, no delivery from now on."""
 

@@ -79,6 +79,18 @@ def test_an_answer_of_the_one_before_is_not_taken_for_one_of_the_new() -> None:
     assert found.log_id is None  # nor is it read of either yet
 
 
+def test_the_topic_that_was_read_is_known_when_it_is_gone() -> None:
+    world = read()
+    before = world.cluster.ids["t"]
+    assert world.positions.log_ids() == {"t": before}
+    world.cluster.ids["t"] = None
+    world.cluster.version += 1
+    world.tick()
+    assert world.positions.log_ids() == {"t": before}
+    remake(world)
+    assert world.positions.log_ids() == {}
+
+
 def test_who_has_sought_since_is_where_it_wants_to_be() -> None:
     world = read()
     world.positions.seek(T0, 1)

@@ -206,6 +206,7 @@ class FakeHost:
         self.topics: list[str] = []
         self.owned: list[TopicPartition] = []
         self.consumed: dict[TopicPartition, OffsetAndMetadata] = {}
+        self.log_ids: Callable[[], dict[str, bytes]] = dict  # of topics that were read
         self.suspended: set[TopicPartition] = set()
         self.fresh = True
         self.group_topics: set[str] | None = None

@@ -82,6 +82,33 @@ def test_an_automatic_one_of_a_topic_that_was_gone_then_is_not_made_in_the_new_o
     assert not world.open(ApiKey.OFFSET_COMMIT)
 
 
+def test_of_a_topic_that_is_gone_the_id_is_said_of_the_one_that_was_read() -> None:
+    """By its name offsets would be those of whatever has it when they arrive."""
+    world = named(stable())
+    world.host.log_ids = lambda: {"t1": BEFORE}
+    del world.cluster.ids["t1"]
+    outcome = commit(world, deadline_ms=20_000)
+    sent = world.request(ApiKey.OFFSET_COMMIT)
+    assert (sent.version, sent.body.topics[0].topic_id) == (10, BEFORE)
+    world.answer(ApiKey.OFFSET_COMMIT, E.UNKNOWN_TOPIC_ID)
+    remake(world)
+    world.run(2_000, poll_every=500)
+    assert "made anew" in str(outcome.error)
+
+
+def test_so_it_is_with_one_that_goes_while_the_same_is_committed_once_more() -> None:
+    world = named(auto())
+    world.host.log_ids = lambda: {"t1": BEFORE}
+    world.run(1_000)
+    for _ in range(2):
+        world.poll()
+        sent = world.request(ApiKey.OFFSET_COMMIT)
+        assert (sent.version, sent.body.topics[0].topic_id) == (10, BEFORE)
+        world.answer(ApiKey.OFFSET_COMMIT)
+        world.cluster.ids.pop("t1", None)
+        world.run(1_000)
+
+
 def test_what_was_found_in_the_one_before_is_asked_for_again() -> None:
     world = named(manual())
     outcome = fetch(world)
