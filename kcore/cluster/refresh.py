@@ -55,6 +55,7 @@ class Refresher:
         self._rng = rng
         self._emit = emit
         self._topics: set[str] | None = set()
+        self._may_create = True
         self._transient: dict[str, int] = {}
         self._in_flight = False
         self._covered = False
@@ -73,10 +74,11 @@ class Refresher:
 
     # -- interest ----------------------------------------------------------------------------------
 
-    def set_topics(self, topics: set[str] | None) -> None:
+    def set_topics(self, topics: set[str] | None, *, may_create: bool = True) -> None:
         """What to keep up to date: these topics, or None for all. New ones are asked for at once
-        (M1).
+        (M1). may_create: brokers may make those that are missing, if the options allow it.
         """
+        self._may_create = may_create
         if topics != self._topics:
             self._topics = None if topics is None else set(topics)
             if topics is None or not topics <= self._view.topics():
@@ -186,7 +188,8 @@ class Refresher:
         # Where a link had to be opened first it is written later: what has come up since is in it.
         self._asked = self._wanted()
         self._view.requested = bool(self._view.unnamed)
-        return metadata_request(self._asked, version, self._config.allow_auto_create_topics)
+        may_create = self._may_create and self._config.allow_auto_create_topics
+        return metadata_request(self._asked, version, may_create)
 
     # -- answers -----------------------------------------------------------------------------------
 

@@ -91,4 +91,6 @@ class Host:
             return
         topics = set(self._subscription.topics) | self._group_topics
         topics.update(tp.topic for tp in self._positions.assigned())
-        self._refresher.set_topics(topics)
+        # What the brokers have found is named by nobody: when it is deleted it stays away.
+        named = self._subscription.mode is not Mode.REMOTE_PATTERN
+        self._refresher.set_topics(topics, may_create=named)

@@ -234,6 +234,13 @@ def test_brokers_are_told_whether_they_may_make_topics(allowed):
     )
 
 
+def test_nor_may_they_make_what_nobody_has_named():
+    world = World()
+    world.refresher.set_topics({"t"}, may_create=False)
+    world.tick(0)
+    assert world.asked[-1][1].allow_auto_topic_creation is False
+
+
 def test_m3_a_failed_link_asks_for_a_refresh():
     world = World()
     world.tick(0)
