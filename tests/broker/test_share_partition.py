@@ -244,8 +244,10 @@ def test_what_makes_no_sense_changes_nothing():
     assert say(share, 8, 10, ACCEPT) == E.INVALID_REQUEST
     assert say(share, 10, 12, ACCEPT) == E.INVALID_REQUEST
     two = [Acknowledgement(0, 1, (ACCEPT,)), Acknowledgement(5, 12, (ACCEPT,))]
-    with pytest.raises(RefusedError):
-        share.acknowledge("m", two, 0)
+    for member, code in (("m", E.INVALID_REQUEST), ("n", E.INVALID_RECORD_STATE)):
+        with pytest.raises(RefusedError) as refused:  # of what is wrong, the first
+            share.acknowledge(member, two, 0)
+        assert refused.value.code == code
     assert shown(share) == before
     say(share, 2, 3, ACCEPT)
     assert say(share, 1, 2, ACCEPT) == E.INVALID_RECORD_STATE  # the second is done already

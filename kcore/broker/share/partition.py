@@ -224,21 +224,31 @@ class SharePartition:
 
     def acknowledge(self, member: str, said: Sequence[Acknowledgement], now_ms: int) -> None:
         """All of it, or RefusedError and nothing. said: in the order of offsets."""
-        for one in said:
-            self._check(one)
+        for index, one in enumerate(said):
+            try:
+                self._check(one)
+            except RefusedError:
+                self._owned(member, said[:index])  # what is wrong before it is told
+                raise
+        for batch, own in self._owned(member, said):
+            for run, kind in batch.carve_all(own):
+                self._conclude(run, TYPES[kind], now_ms)
+            batch.join()
+        self._settle()
+
+    def _owned(
+        self, member: str, said: Sequence[Acknowledgement]
+    ) -> list[tuple[InFlightBatch, Sequence[Span]]]:
+        """What is said, by batches. RefusedError if some of it is not the member's."""
         spans = self._spans(said)
         if not spans:
-            return
+            return []
         found = [
             (batch, _within(batch, spans)) for batch in self._overlapping(spans[0][0], spans[-1][1])
         ]
         for batch, own in found:
             _check_owner(batch, own, member)
-        for batch, own in found:
-            for run, kind in batch.carve_all(own):
-                self._conclude(run, TYPES[kind], now_ms)
-            batch.join()
-        self._settle()
+        return found
 
     def _check(self, one: Acknowledgement) -> None:
         """RefusedError if it speaks of what was never acquired, or wants what is not to be had."""
