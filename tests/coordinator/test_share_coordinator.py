@@ -28,18 +28,18 @@ def test_a_partition_of_the_journal_that_goes_takes_its_sessions_along():
 
 def test_a_member_gets_everything_with_its_first_heartbeat():
     w = ShareWorld()
-    assert w.enter("m1") == (1, ALL)
-    assert w.beat("m1", 1) == (1, None)
-    assert w.beat("m1", 1, ["foo", "bar"]) == (1, ALL)  # who says everything is told everything
+    assert w.enter("m1") == (2, ALL)
+    assert w.beat("m1", 2) == (2, None)
+    assert w.beat("m1", 2, ["foo", "bar"]) == (2, ALL)  # who says everything is told everything
 
 
 def test_partitions_are_shared_out():
     w = ShareWorld()
     w.enter("m1")
     epoch, second = w.enter("m2")
-    assert epoch == 2
-    again, first = w.beat("m1", 1)
-    assert again == 2
+    assert epoch == 3
+    again, first = w.beat("m1", 2)
+    assert again == 3
     assert sum(map(len, first.values())) == sum(map(len, second.values())) == 3
     merged = {t: sorted(first.get(t, []) + second.get(t, [])) for t in ALL}
     assert merged == ALL
@@ -49,18 +49,18 @@ def test_what_members_have_stays_theirs_and_only_what_changed_is_written():
     w = ShareWorld({"foo": 6})
     w.enter("m1", ["foo"])
     w.enter("m2", ["foo"])
-    w.beat("m1", 1)
+    w.beat("m1", 2)
     before = dict(w.share.target)
     w.enter("m3", ["foo"])
     for member in ("m1", "m2"):
         assert w.share.target[member] < before[member]
     before = dict(w.share.target)
     w.beat("m3", -1)
-    assert w.beat("m1", 2)[0] == 4
+    assert w.beat("m1", 3)[0] == 5
     for member in ("m1", "m2"):
         assert w.share.target[member] > before[member]
     written = len(w.journal)
-    assert w.beat("m1", 4, ["foo", "nothing"])[0] == 5  # which is not there: all stays as it is
+    assert w.beat("m1", 5, ["foo", "nothing"])[0] == 6  # which is not there: all stays as it is
     keys = [type(key) for key, _ in of_journal(w.journal[written:])]
     assert m.ShareGroupTargetAssignmentMetadataKey in keys
     assert m.ShareGroupTargetAssignmentMemberKey not in keys
@@ -68,14 +68,14 @@ def test_what_members_have_stays_theirs_and_only_what_changed_is_written():
 
 def test_a_topic_that_is_not_there_is_nobodys():
     w = ShareWorld()
-    assert w.enter("m1", ["nothing"]) == (1, {})
-    assert w.enter("m2", ["nothing"]) == (2, {})
+    assert w.enter("m1", ["nothing"]) == (2, {})
+    assert w.enter("m2", ["nothing"]) == (3, {})
 
 
 def test_what_a_heartbeat_leaves_out_stays_as_it_was():
     w = ShareWorld()
     w.enter("m1", ["foo"], rack_id="r")
-    w.beat("m1", 1, ["bar"])
+    w.beat("m1", 2, ["bar"])
     (member,) = w.described().members
     assert (member.rack_id, member.subscribed_topic_names) == ("r", ["bar"])
 
@@ -85,7 +85,7 @@ def test_more_members_than_partitions_share_them():
     for number in range(5):
         w.enter(f"m{number}", ["foo"])
     epoch = w.share.epoch
-    plans = [w.beat(f"m{number}", number + 1, ["foo"])[1] for number in range(5)]
+    plans = [w.beat(f"m{number}", number + 2, ["foo"])[1] for number in range(5)]
     assert w.share.epoch == epoch
     holders = {number: sum(number in plan["foo"] for plan in plans) for number in (0, 1)}
     assert all(len(plan["foo"]) >= 1 for plan in plans)
@@ -94,32 +94,32 @@ def test_more_members_than_partitions_share_them():
 
 def test_a_topic_that_comes_grows_and_goes():
     w = ShareWorld({"foo": 1})
-    assert w.enter("m1", ["foo", "later"]) == (1, {"foo": [0]})
+    assert w.enter("m1", ["foo", "later"]) == (2, {"foo": [0]})
     w.sizes.resize(later=1)
-    assert w.beat("m1", 1) == (2, {"foo": [0], "later": [0]})
+    assert w.beat("m1", 2) == (3, {"foo": [0], "later": [0]})
     w.sizes.resize(foo=3)
-    assert w.beat("m1", 2) == (3, {"foo": [0, 1, 2], "later": [0]})
+    assert w.beat("m1", 3) == (4, {"foo": [0, 1, 2], "later": [0]})
     assert {one.name: set(one.partitions) for one in w.share.initialized.values()} == {
         "foo": {0, 1, 2}, "later": {0},
     }  # fmt: skip
     w.sizes.delete("foo")
-    assert w.beat("m1", 3) == (4, {"later": [0]})
-    assert w.beat("m1", 4) == (4, None)
+    assert w.beat("m1", 4) == (5, {"later": [0]})
+    assert w.beat("m1", 5) == (5, None)
 
 
 def test_another_subscription():
     w = ShareWorld()
     w.enter("m1")
-    assert w.beat("m1", 1, ["bar"]) == (2, {"bar": [0, 1]})
-    assert w.beat("m1", 2, ["bar"]) == (2, {"bar": [0, 1]})
+    assert w.beat("m1", 2, ["bar"]) == (3, {"bar": [0, 1]})
+    assert w.beat("m1", 3, ["bar"]) == (3, {"bar": [0, 1]})
 
 
 def test_members_of_different_subscriptions():
     w = ShareWorld()
     w.enter("m1", ["foo"])
     w.enter("m2", ["foo", "bar"])
-    _, first = w.beat("m1", 1)
-    _, second = w.beat("m2", 2, ["foo", "bar"])
+    _, first = w.beat("m1", 2)
+    _, second = w.beat("m2", 3, ["foo", "bar"])
     assert set(first) == {"foo"}
     assert second["bar"] == [0, 1]
     assert sorted(first["foo"] + second["foo"]) == [0, 1, 2, 3]
@@ -130,8 +130,8 @@ def test_who_leaves_makes_room():
     w.enter("m1")
     w.enter("m2")
     assert w.beat("m1", -1) == (-1, None)
-    assert w.beat("m2", 2) == (3, ALL)
-    assert w.beat("m1", 1) == E.UNKNOWN_MEMBER_ID
+    assert w.beat("m2", 3) == (4, ALL)
+    assert w.beat("m1", 2) == E.UNKNOWN_MEMBER_ID
     assert w.beat("m2", -1) == (-1, None)
     assert w.described().group_state == "Empty"
 
@@ -144,7 +144,7 @@ def test_who_is_silent_is_out():
     assert set(w.share.members) == {"m1", "m2"}
     w.until(SESSION)
     assert set(w.share.members) == {"m2"}
-    assert w.beat("m1", 1) == E.UNKNOWN_MEMBER_ID
+    assert w.beat("m1", 2) == E.UNKNOWN_MEMBER_ID
     w.until(2 * SESSION)
     assert w.described().group_state == "Empty"
 
@@ -154,7 +154,7 @@ def test_heartbeats_keep_a_session():
     w.enter("m1")
     for _ in range(10):
         w.until(w.now + SESSION - 1)
-        assert w.beat("m1", 1) == (1, None)
+        assert w.beat("m1", 2) == (2, None)
 
 
 def test_what_is_set_for_a_group_counts():
@@ -187,20 +187,20 @@ def test_epochs():
     w = ShareWorld()
     w.enter("m1")
     w.enter("m2")
-    assert w.beat("m1", 1)[0] == 2
-    assert w.beat("m1", 1)[0] == 2  # the answer was lost
-    assert w.beat("m1", 3) == E.FENCED_MEMBER_EPOCH
-    w.enter("m3")
     assert w.beat("m1", 2)[0] == 3
-    assert w.beat("m1", 1) == E.FENCED_MEMBER_EPOCH
-    assert w.enter("m1")[0] == 3  # begins again, and is the same
+    assert w.beat("m1", 2)[0] == 3  # the answer was lost
+    assert w.beat("m1", 4) == E.FENCED_MEMBER_EPOCH
+    w.enter("m3")
+    assert w.beat("m1", 3)[0] == 4
+    assert w.beat("m1", 2) == E.FENCED_MEMBER_EPOCH
+    assert w.enter("m1")[0] == 4  # begins again, and is the same
 
 
 def test_a_full_group():
     w = ShareWorld(group_share_max_size=1)
     w.enter("m1")
     assert w.enter("m2") == E.GROUP_MAX_SIZE_REACHED
-    assert w.beat("m1", 1) == (1, None)
+    assert w.beat("m1", 2) == (2, None)
 
 
 @pytest.mark.parametrize(
@@ -227,20 +227,20 @@ def test_requests_that_make_no_sense(more, why):
 
 def test_groups_that_are_not_there():
     w = ShareWorld()
-    assert w.beat("m1", 1) == w.beat("m1", -1) == E.GROUP_ID_NOT_FOUND
+    assert w.beat("m1", 2) == w.beat("m1", -1) == E.GROUP_ID_NOT_FOUND
     assert w.described().error_code == E.GROUP_ID_NOT_FOUND
     w.enter("m1")
-    assert w.beat("m2", 1) == w.beat("m2", -1) == E.UNKNOWN_MEMBER_ID
+    assert w.beat("m2", 2) == w.beat("m2", -1) == E.UNKNOWN_MEMBER_ID
 
 
 def test_described_and_listed():
     w = ShareWorld()
     w.enter("m1", ["foo"], rack_id="r")
     one = w.described()
-    assert (one.group_state, one.group_epoch, one.assignment_epoch) == ("Stable", 1, 1)
+    assert (one.group_state, one.group_epoch, one.assignment_epoch) == ("Stable", 2, 2)
     assert one.assignor_name == "simple"
     (member,) = one.members
-    assert (member.member_id, member.rack_id, member.member_epoch) == ("m1", "r", 1)
+    assert (member.member_id, member.rack_id, member.member_epoch) == ("m1", "r", 2)
     assert member.subscribed_topic_names == ["foo"]
     (part,) = member.assignment.topic_partitions
     assert (part.topic_name, part.partitions) == ("foo", [0, 1, 2, 3])
@@ -396,7 +396,7 @@ def lives():
     w = ShareWorld()
     w.enter("m1", rack_id="Ä")
     w.enter("m2", ["foo"])
-    w.beat("m1", 1)
+    w.beat("m1", 2)
     return w
 
 
@@ -410,7 +410,7 @@ def test_a_group_goes_on_elsewhere():
         before.epoch, before.target_epoch, before.target,
     )  # fmt: skip
     assert after.initialized == before.initialized
-    assert other.beat("m1", 2) == (2, None)
+    assert other.beat("m1", 3) == (3, None)
     other.until(SESSION)
     assert not other.share.members
 
@@ -423,7 +423,7 @@ def test_a_group_under_the_name_of_one_that_only_committed():
     gone = Entry(commit.key, None)
     w = ShareWorld(loaded=[commit, gone, *lives().journal])
     assert w.described().group_state == "Stable"
-    assert w.beat("m1", 2) == (2, None)
+    assert w.beat("m1", 3) == (3, None)
     assert not w.groups()
 
 
@@ -436,7 +436,7 @@ def test_nothing_holds_before_it_is_written():
     assert w.share is None
     token = w.put_beat("m1", 0, ["foo"])
     w.settle()
-    assert w.replies[token].member_epoch == 1
+    assert w.replies[token].member_epoch == 2
 
 
 def test_a_group_that_was_deleted_is_not_loaded():

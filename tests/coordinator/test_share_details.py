@@ -32,7 +32,7 @@ def test_a_group_that_is_being_written_is_there_for_others():
     w = ShareWorld(appending=False)
     token, other = w.put_beat("m1", 0, ["foo"]), w.send(*OTHERS[ApiKey.JOIN_GROUP][:2])
     w.settle()
-    assert w.replies[token].member_epoch == 1
+    assert w.replies[token].member_epoch == 2
     assert w.replies[other].error_code == E.INCONSISTENT_GROUP_PROTOCOL
     assert w.coordinator.group("g") is None
 
@@ -44,7 +44,7 @@ def test_who_cannot_be_taken_out_stays():
     token = w.put_beat("m1", -1)
     w.settle(E.NOT_ENOUGH_REPLICAS)
     assert w.replies[token].error_code == E.COORDINATOR_NOT_AVAILABLE
-    assert w.beat("m1", 1) == (1, None)
+    assert w.beat("m1", 2) == (2, None)
 
 
 def test_who_goes_from_no_group():
@@ -62,7 +62,7 @@ def test_what_is_described_is_no_share_group():
 
 def test_names_of_members_are_so_long():
     w = ShareWorld()
-    assert w.enter("m" * 36)[0] == 1
+    assert w.enter("m" * 36)[0] == 2
     assert w.enter("m" * 37) == E.INVALID_REQUEST
 
 
@@ -72,16 +72,16 @@ def test_topics_of_who_is_gone_are_no_news():
     w.enter("m1", ["foo"])
     w.enter("m2", ["bar"])
     w.beat("m2", -1)
-    assert w.beat("m1", 1)[0] == 3
+    assert w.beat("m1", 2)[0] == 4
     w.sizes.resize(other=1)
-    assert w.beat("m1", 3) == (3, None)
+    assert w.beat("m1", 4) == (4, None)
     w.sizes.resize(bar=3)
-    assert w.beat("m1", 3) == (3, None)
+    assert w.beat("m1", 4) == (4, None)
 
 
 def test_members_take_their_turns_by_name():
     w = ShareWorld({"foo": 3})
-    assert w.enter("m2", ["foo"]) == (1, {"foo": [0, 1, 2]})
+    assert w.enter("m2", ["foo"]) == (2, {"foo": [0, 1, 2]})
     assert len(w.enter("m1", ["foo"])[1]["foo"]) == 2
 
 

@@ -40,9 +40,9 @@ class ShareGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = 1  # as a Kafka begins; the first member makes it 2
         self.metadata_hash = 0  # of the topics subscribed to, when the epoch was bumped last
-        self.target_epoch = 0
+        self.target_epoch = 1
         self.target_wall_ms = 0  # when the target was made; 0: not known
         self.target: dict[str, Partitions] = {}
         self.members: dict[str, ShareMember] = {}

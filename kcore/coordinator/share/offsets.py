@@ -90,7 +90,9 @@ class ShareOffsets:
     # Altering ------------------------------------------------------------------------------------
 
     def alter(self, ticket: Ticket, request: AlterShareGroupOffsetsRequest, now_ms: int) -> None:
-        """Only while nobody is in the group; one that is not there is made."""
+        """Only while nobody is in the group; one that is not there is made, if what it is to read
+        is.
+        """
 
         def run(kept: AnyGroup | None, error: ErrorCode, now_ms: int) -> None:
             refused = _refusal(request.group_id, kept, error, ApiKey.ALTER_SHARE_GROUP_OFFSETS)
@@ -101,8 +103,12 @@ class ShareOffsets:
                 code, why = refused
                 ticket.answer(_Altered(error_code=code, error_message=why))
                 return
-            group = kept if isinstance(kept, ShareGroup) else ShareGroup(request.group_id)
             response, chosen = self._choose(request)
+            id_of = self._context.topics.id_of
+            if kept is None and all(id_of(topic.topic_name) is None for topic in request.topics):
+                ticket.answer(response)
+                return
+            group = kept if isinstance(kept, ShareGroup) else ShareGroup(request.group_id)
             self._begin_at(ticket, group, response, chosen, now_ms)
 
         self._context.hold(request.group_id, run, now_ms)
@@ -148,7 +154,8 @@ class ShareOffsets:
             name = context.topics.name_of(topic_id) or ""
             every[topic_id] = Initialized(name, known.union(numbers))
         items: list[Item] = []
-        if group_id not in context.shares:
+        is_new = group_id not in context.shares
+        if is_new:
             items.append(records.epoch_entry(group_id, group.epoch, group.metadata_hash))
             context.shares[group_id] = group
         group.held = True
@@ -158,7 +165,7 @@ class ShareOffsets:
         def done(error: ErrorCode, _now_ms: int) -> None:
             group.held = False
             if error:
-                if not group.members and not group.initialized and not group.epoch:
+                if is_new:
                     context.shares.pop(group_id, None)  # it never was
                 ticket.answer(_Altered(error_code=answered(error)))
                 return
@@ -198,12 +205,11 @@ class ShareOffsets:
         for topic in request.topics:
             topic_id = self._context.topics.id_of(topic.topic_name)
             shown = _Deleted.DeleteShareGroupOffsetsResponseTopic(topic_name=topic.topic_name)
-            if topic_id is not None:
-                shown.topic_id = topic_id
             if topic_id is None or topic_id not in group.initialized:
                 shown.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 shown.error_message = _NO_TOPIC
             else:
+                shown.topic_id = topic_id
                 gone.add(topic_id)
             response.responses.append(shown)
         left = {key: one for key, one in group.initialized.items() if key not in gone}
