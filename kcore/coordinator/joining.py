@@ -41,7 +41,7 @@ class Joining:
         if group is not None:
             self._admit(ticket, group, request, now_ms)
         elif request.group_id in self._context.shares:
-            refuse_join(ticket, FOREIGN[ApiKey.JOIN_GROUP], request.member_id)
+            refuse_join(ticket, FOREIGN[ApiKey.JOIN_GROUP])
         elif (
             request.group_id in self._context.consumers or request.group_id in self._context.streams
         ):

@@ -360,6 +360,29 @@ def classic_group_not_upgraded(peer):
 
 
 @scenario
+def classic_joins_refused_elsewhere(peer):
+    """Who is refused where the group is no classic one is not told his own id."""
+    topic = peer.topic(partitions=2)
+    native, shared = renamed(peer, "g"), renamed(peer, "s")
+    known(peer, native, topic)
+    peer.ask(enter(native, "m1", [topic], instance_id="i1"), note="native")
+    share = m.ShareGroupHeartbeatRequest(
+        group_id=shared, member_id="s" * 22, subscribed_topic_names=[topic]
+    )
+    peer.link().ask(share, 1)
+    for group in (native, shared):
+        for member, instance in (
+            ("x", None), ("x", "i1"), ("m1", None), ("m1", "i2"), ("x", "i2"), ("m1", "i1"),
+        ):  # fmt: skip
+            for more in ({"names": ("other",)}, {"names": ()}, {"kind": "other"}, {"kind": ""}):
+                request = joining(group, member, instance=instance, **more)
+                peer.ask(request, 9, note=f"{group} {member} {instance} {more}")
+        for member, instance in (("x", None), ("x", "i1"), ("m1", "i2")):
+            request = joining(group, member, instance=instance)
+            peer.ask(request, 5, note=f"{group} {member} {instance}")
+
+
+@scenario
 def classic_member_takes_a_static_place(peer):
     group, topic = renamed(peer, "g"), peer.topic(partitions=2)
     known(peer, group, topic)

@@ -89,7 +89,7 @@ class ClassicMembers:
             except RefusedError as refused:
                 if group is not None:
                     group.held = False
-                refuse_join(ticket, refused.error, request.member_id)
+                refuse_join(ticket, refused.error)
 
         self._context.hold(request.group_id, run, now_ms)
 
@@ -102,7 +102,9 @@ class ClassicMembers:
         now_ms: int,
     ) -> None:
         if request.member_id:
-            raise RefusedError(ErrorCode.UNKNOWN_MEMBER_ID, "nobody is a member of the group")
+            group.held = False
+            refuse_join(ticket, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return
 
         def done(error: ErrorCode, now_ms: int) -> None:
             group.held = False
