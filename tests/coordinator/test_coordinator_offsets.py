@@ -47,8 +47,10 @@ def test_o02_a_generation_of_a_group_that_is_not():
     w = World()
     assert w.committed({T0: 5}, "m", 10) == E.GROUP_ID_NOT_FOUND
     assert w.committed({T0: 5}, "m", 10, version=8) == E.ILLEGAL_GENERATION
-    token = w.txn_commit({T0: 5}, 1, generation=10)
-    assert w.replies[token].topics[0].partitions[0].error_code == E.ILLEGAL_GENERATION
+    assert w.committed({T0: 5}, "m", 0) == E.GROUP_ID_NOT_FOUND
+    for generation in (10, 0):
+        token = w.txn_commit({T0: 5}, 1, generation=generation)
+        assert w.replies[token].topics[0].partitions[0].error_code == E.ILLEGAL_GENERATION
     assert w.coordinator.group("g") is None
 
 
@@ -66,6 +68,9 @@ def test_o04_a_group_with_members_does_not():
     assert w.committed({T0: 5}) == E.UNKNOWN_MEMBER_ID
     token = w.txn_commit({T0: 5}, 1)  # but in a transaction it does
     assert w.replies[token].topics[0].partitions[0].error_code == E.NONE
+    for who in ({"generation": 0}, {"member_id": "x"}):  # of who says nothing of himself
+        token = w.txn_commit({T0: 5}, 1, **who)
+        assert w.replies[token].topics[0].partitions[0].error_code == E.UNKNOWN_MEMBER_ID
 
 
 def test_o05_nobody_knows_what_it_owns_before_the_assignment():
@@ -250,6 +255,16 @@ def test_o18_a_pending_offset_keeps_its_partition_and_group():
     assert w.fetch() == {T0: (1, 0)}
     w.mark(5, committed=False)
     w.until(201_000)
+    assert w.coordinator.group("g") is None
+
+
+def test_o18_a_group_of_nothing_but_a_pending_offset_stays():
+    w = World(offsets_retention_check_interval_ms=1_000)
+    w.txn_commit({T0: 2}, 5)
+    w.until(10_000)
+    assert w.state == "E"
+    w.mark(5, committed=False)
+    w.until(11_000)
     assert w.coordinator.group("g") is None
 
 
