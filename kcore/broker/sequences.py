@@ -35,11 +35,10 @@ _TV2: Final = 2
 class Origin:
     """How a batch comes to the log.
 
-    bumps: its producer gets a new epoch with each transaction (KIP-890). strict: a producer that is
-    not known has to begin with sequence 0, as before Kafka 2.5 (KIP-360).
+    strict: a producer that is not known has to begin with sequence 0, as before Kafka 2.5
+    (KIP-360).
     """
 
-    bumps: bool = False
     strict: bool = False
 
 
@@ -81,10 +80,13 @@ class ProducerState:
 
 
 class _Verifying(NamedTuple):
-    """A transaction whose first batch here is not kept yet: what comes first if it is."""
+    """A transaction whose first batch here is not kept yet: what comes first if it is. bumps: its
+    producer gets a new epoch with each transaction (KIP-890).
+    """
 
     epoch: int
     lowest_sequence: int
+    bumps: bool
 
 
 class Sequences:
@@ -107,7 +109,7 @@ class Sequences:
 
     # Checks --------------------------------------------------------------------------------------
 
-    def begin(self, batch: Batch) -> None:
+    def begin(self, batch: Batch, *, bumps: bool) -> None:
         """The first batch of a transaction is about to be verified: those behind it wait for it,
         whatever becomes of it. RefusedError if its producer is fenced.
         """
@@ -121,8 +123,10 @@ class Sequences:
                 and batch.base_sequence < verifying.lowest_sequence
             )
         ):
+            if verifying is not None:
+                bumps = verifying.bumps
             self._verifying[batch.producer_id] = _Verifying(
-                batch.producer_epoch, batch.base_sequence
+                batch.producer_epoch, batch.base_sequence, bumps
             )
             while len(self._verifying) > PRODUCERS_MAX:
                 self._verifying.popitem(last=False)
@@ -139,25 +143,24 @@ class Sequences:
                 if (kept.first, kept.last) == (batch.base_sequence, batch.last_sequence):
                     return kept
         _check_epoch(batch, self.epoch_of(batch.producer_id))
-        transactional = bool(batch.attributes & TRANSACTIONAL)
-        if transactional and first_offset is None:
-            self._check_first(batch, known, origin)
+        if first_offset is None:
+            self._check_first(batch, known)
         self._check_sequence(batch, known, origin)
-        if first_offset is not None and not transactional:
+        if first_offset is not None and not batch.attributes & TRANSACTIONAL:
             raise RefusedError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {batch.producer_id} is in a transaction, and this batch is not",
             )
         return None
 
-    def _check_first(self, batch: Batch, known: ProducerState | None, origin: Origin) -> None:
-        """The first batch of a transaction, as long as earlier ones may be on their way."""
-        lowest = batch.base_sequence
+    def _check_first(self, batch: Batch, known: ProducerState | None) -> None:
+        """The first batch of a transaction, as long as earlier ones may be on their way; one that
+        is in none waits for them, too.
+        """
         verifying = self._verifying.get(batch.producer_id)
-        if verifying is not None:
-            lowest = verifying.lowest_sequence
-        if origin.bumps and known is None:
-            lowest = 0
+        if verifying is None:
+            return
+        lowest = 0 if verifying.bumps and known is None else verifying.lowest_sequence
         if batch.base_sequence > lowest:
             raise _out_of_order(batch, lowest)
 

@@ -72,7 +72,7 @@ def judge(call: Call, request: ProduceRequest) -> Verdicts:
     """Ask the transaction coordinator about batches that begin a transaction in their log."""
     release = call.node.cluster.config.release
     kind = support(call.version, _ABORTABLE_VERSION)
-    verdicts = Verdicts(Origin(bumps=kind is Support.ADDS, strict=release < _KNOWS_NOBODY_SINCE))
+    verdicts = Verdicts(Origin(strict=release < _KNOWS_NOBODY_SINCE))
     batches = _transactional(call, request)
     if not batches:
         return verdicts
@@ -131,7 +131,7 @@ def _verify(
         assert topic is not None
         tp = TopicPartition(topic.name, number)
         try:
-            log.sequences.begin(batch)
+            log.sequences.begin(batch, bumps=kind is Support.ADDS)
             wanted.append(tp)
         except RefusedError as refused:
             verdicts.refuse(tp, refused)  # the log is not asked: where it begins is not told

@@ -16,8 +16,6 @@ from kcore.coordinator import Marker as Decision
 from kcore.records import encode_batch
 from kcore.wire.codes import ErrorCode as E
 
-BUMPS = Origin(bumps=True)
-
 
 class Log:
     """A log, `replicated` as far as it goes unless told otherwise."""
@@ -40,6 +38,13 @@ class Log:
             return refused.code
         self.log.high_watermark = self.log.end_offset
         return appended.base_offset
+
+    def begin(self, producer=1, sequence=0, epoch=0, count=1, *, bumps=True):
+        """The first batch of a transaction is about to be verified, whatever becomes of that."""
+        data = batch(
+            *[b"v"] * count, producer_id=producer, producer_epoch=epoch, base_sequence=sequence
+        )
+        self.log.sequences.begin(read_header(data), bumps=bumps)
 
     def mark(self, producer=1, epoch=0, committed=True, coordinator=0, *, replicated=True):
         data = marker_batch(producer, epoch, Marker(committed, coordinator), WALL_MS)
@@ -187,24 +192,33 @@ def test_the_next_transaction_of_the_same_epoch_goes_on_with_its_sequences(log):
     log.mark(1)
     assert log.put(1, 0, count=2) == 0  # again
     assert log.put(1, 1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.put(1, 2, origin=BUMPS) == 3
+    log.begin(1, 2)
+    assert log.put(1, 2) == 3
 
 
 def test_the_next_transaction_of_a_new_epoch_begins_with_nothing(log):
-    assert log.put(1, 0, count=2, origin=BUMPS) == 0
+    log.begin(1, 0, count=2)
+    assert log.put(1, 0, count=2) == 0
     log.mark(1, epoch=1)
-    assert log.put(1, 2, 0, origin=BUMPS) == E.INVALID_PRODUCER_EPOCH
-    assert log.put(1, 2, 1, origin=BUMPS) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.put(1, 0, 1, origin=BUMPS) == 3
+    assert log.put(1, 2, 0) == E.INVALID_PRODUCER_EPOCH
+    log.begin(1, 2, 1)
+    assert log.put(1, 2, 1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.begin(1, 0, 1)
+    assert log.put(1, 0, 1) == 3
 
 
 def test_who_is_not_known_may_begin_anywhere_unless_it_cannot_have_been_here(log):
     assert log.put(1, 5) == 0
-    assert log.put(2, 1, origin=BUMPS) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.put(2, 0, origin=BUMPS) == 1
+    log.begin(2, 1)
+    assert log.put(2, 1) == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.begin(2, 0)
+    assert log.put(2, 0) == 1
     assert log.put(3, 5, transactional=False, origin=Origin(strict=True)) == E.UNKNOWN_PRODUCER_ID
     assert log.put(3, 0, transactional=False, origin=Origin(strict=True)) == 2
-    assert log.put(4, 5, transactional=False, origin=BUMPS) == 3  # its epoch goes on
+    assert log.put(4, 5, transactional=False) == 3  # its epoch goes on
+    log.begin(5, 3, bumps=False)
+    assert log.put(5, 4, transactional=False) == E.OUT_OF_ORDER_SEQUENCE_NUMBER  # the first waits
+    assert log.put(5, 3, transactional=False) == 4
 
 
 def test_who_has_no_epoch_has_no_order(log):
@@ -225,14 +239,7 @@ def test_in_a_transaction_everything_is(log):
 @pytest.fixture
 def begin(log):
     def begin(sequence, epoch=0, producer=1):
-        data = batch(
-            b"v",
-            producer_id=producer,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            transactional=True,
-        )
-        log.log.sequences.begin(read_header(data))
+        log.begin(producer, sequence, epoch, bumps=False)
 
     return begin
 
@@ -307,8 +314,8 @@ def test_producers_are_bounded(log, monkeypatch):
     monkeypatch.setattr("kcore.broker.sequences.PRODUCERS_MAX", 3)
     for producer in range(6):
         log.put(producer, 3, transactional=False)
-        header = read_header(batch(b"v", producer_id=producer, producer_epoch=0, base_sequence=0))
-        log.log.sequences.begin(header)
+        header = read_header(batch(b"v", producer_id=producer, producer_epoch=0, base_sequence=4))
+        log.log.sequences.begin(header, bumps=False)
     assert [producer for producer, _ in log.log.sequences] == [3, 4, 5]
     log.put(3, 4, transactional=False)
     log.put(6, 3, transactional=False)

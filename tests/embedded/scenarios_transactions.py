@@ -423,6 +423,26 @@ def transactions_sequences(peer):
 
 
 @scenario
+def transactions_whose_first_batch_is_awaited(peer):
+    """By whatever follows, in the way of who was verified first."""
+    topic = peer.topic("t", 3)
+    one = made(peer, "x", OLD)
+    for transactional, sequence in ((True, 3), (False, 4), (False, 3), (False, 4)):
+        one.write(topic, b"v", sequence=sequence, transactional=transactional)
+    one.add((topic, 0))
+    for sequence in (4, 3, 5):
+        one.write(topic, b"v", sequence=sequence)
+    one.end(True)
+    for number, first in ((1, 11), (2, 12)):
+        one.write(topic, b"v", number, sequence=5, version=first)
+        one.add((topic, number))
+        for version, sequence in ((12, 6), (11, 6), (11, 5), (12, 5), (12, 0), (12, 1)):
+            one.write(topic, b"v", number, sequence=sequence, version=version)
+        one.end(False)
+    look(peer, topic)
+
+
+@scenario
 def transactions_control_batches_of_clients(peer):
     topic = peer.topic("t")
     one = made(peer, "x", OLD)
