@@ -55,6 +55,25 @@ def test_heartbeats_say_what_is_new(cluster, world):
     assert client.core.assignment() == {T0, TopicPartition("u", 0)}
 
 
+def test_one_heartbeat_at_a_time_whatever_is_new(cluster, world):
+    cluster.topics["u"] = 1
+    cluster.topic_ids["u"] = b"u" * 16
+    client = ShareClient(world, {}).subscribe("t")
+    world.run(200)
+    answer, late = cluster._share_group_heartbeat, []
+    cluster._share_group_heartbeat = lambda *given: late.append(given)
+    for topics in (("t", "u"), ("u",), ("t", "u")):
+        client.subscribe(*topics)
+        world.run(100)
+    assert len(late) == 1
+    answer(*late.pop())
+    world.run(100)
+    assert late == []  # all is said that there is to say
+    client.subscribe("u")
+    world.run(100)
+    assert [given[1].message.subscribed_topic_names for given in late] == [["u"]]
+
+
 def test_who_hears_of_an_epoch_without_an_assignment_asks_for_all(cluster, world):
     client = ShareClient(world, {}).subscribe("t")
     client.polled()
