@@ -272,5 +272,20 @@ def test_defaults_come_in_many_forms():
         (None, None),
     ):
         assert is_default(value, default), value
-    for value, default in (("x", None), ("true", False), ("x", 0.8), (True, False), ("1", 100)):
+    for value, default in (
+        ("x", None),
+        ("true", False),
+        ("x", 0.8),
+        ("0.9", 0.8),
+        (True, False),
+        ("1", 100),
+        ("", "https"),  # which is how Java is told to look at no host name
+        ("", 100),
+    ):
         assert not is_default(value, default), value
+
+
+def test_a_strategy_of_recovery_is_what_it_says():
+    for strategy in ("rebootstrap", "none"):
+        made = ProducerConfig.from_options({"metadata.recovery.strategy": strategy})
+        assert made.links().rebootstrap == (strategy == "rebootstrap")
