@@ -186,9 +186,20 @@ def test_nobody_is_there(api):
     world, cluster, client = admin_world()
     cluster.down |= {1, 2, 3}
     inputs = world.inputs
-    with pytest.raises(KafkaTimeoutError):
+    with pytest.raises(KafkaTimeoutError) as caught:
         client.run(VERBS[api](), 5_000)
     assert world.inputs - inputs < 200
+    assert "nevertheless" not in str(caught.value)  # it was never asked
+
+
+@pytest.mark.parametrize("api", [ApiKey.CREATE_TOPICS, ApiKey.LIST_GROUPS], ids=by_name)
+def test_who_did_not_answer_is_named(api):
+    _, cluster, client = admin_world(request_timeout_ms=30_000)
+    cluster.script[api] = lambda *_: SILENT
+    with pytest.raises(KafkaTimeoutError, match="did not answer") as caught:
+        client.run(VERBS[api](), 2_000)
+    assert cluster.count(api) >= 1
+    assert ("may be done nevertheless" in str(caught.value)) == (api in CHANGES)
 
 
 @pytest.mark.parametrize("api", APIS, ids=by_name)
