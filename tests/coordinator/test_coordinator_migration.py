@@ -208,6 +208,21 @@ def test_m2_joins_that_are_refused():
     assert w.error(w.join(**JOIN)) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
+def test_m2_who_is_in_a_full_group_may_join_again():
+    w, old = upgraded(group_consumer_max_size=2)
+    assert w.error(w.join(old, **JOIN)) == ErrorCode.NONE
+    assert w.error(w.join(**JOIN)) == ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+def test_m2_what_could_not_be_written_never_was():
+    w, old = upgraded()
+    w.appending = False
+    token = w.join(old, **JOIN)
+    w.settle(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert w.error(token) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert w.state_of(old)[1] == 1
+
+
 @pytest.mark.parametrize("policy", ["downgrade", "bidirectional"])
 def test_m5_if_it_is_wanted(policy):
     w = world(group_consumer_migration_policy=policy)
