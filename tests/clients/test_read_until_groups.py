@@ -4,11 +4,14 @@ import threading
 import time
 from collections import Counter
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 
 from kcore import Consumer, TopicPartition
 from kcore.broker.config import BrokerConfig
+from kcore.clients.consumer.bounded import Ends
+from kcore.clients.remade import Remade
 from kcore.coordinator.config import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import IllegalStateError, KafkaTimeoutError, WakeupError
@@ -135,3 +138,21 @@ def test_a_wait_for_an_assignment_ends():
                 consumer.wakeup()
                 with pytest.raises(WakeupError):
                     consumer.read_until(timeout_ms=5_000)
+
+
+def test_what_goes_in_a_rebalance_is_waited_for_until_the_next_assignment_each_time():
+    at, there = TopicPartition("t", 0), [True]
+    core = SimpleNamespace(positions=lambda _ends: {at: 3} if there[0] else {})
+    engine = SimpleNamespace(assignments=1, remade=Remade(), core=core)
+    ends = Ends(engine, {at: 5}, lambda: True)
+    for _ in range(3):
+        there[0] = False
+        assert ends.look() == 1  # an eager member has given up everything
+        there[0], engine.assignments = True, engine.assignments + 1
+        assert ends.look() == 1
+    there[0] = False
+    assert ends.look() == 1
+    engine.assignments += 1
+    assert ends.look() == 0  # somebody else has it
+    there[0] = True
+    assert ends.look() == 0
