@@ -188,6 +188,36 @@ def test_the_keeper_rests_until_something_is_due_while_the_user_is_there():
     assert pace.rest_ms == 1_000
 
 
+def test_the_keeper_rests_as_its_looks_have_found():
+    class Stop:
+        def wait(self, rest_s):
+            rests.append(rest_s)
+            if len(rests) == 3:
+                consumer.pump.now += 100  # the user goes
+            return len(rests) == 5
+
+    rests = []
+    consumer = assigned(group_id="g")
+    consumer._engine.due_at = consumer.pump.now
+    keeper._run(Stop(), weakref.ref(consumer._engine), keeper.Pace(3_000))
+    assert rests == [0.1, 0.2, 0.4, 0.1, 0.2]
+
+
+def test_the_keeper_ends_with_its_consumer():
+    class Stop:
+        def wait(self, _rest_s):
+            rests.append(consumer)
+            if len(rests) == 2:
+                consumer._engine.guard.bar()
+            assert len(rests) < 3
+            return False
+
+    rests = []
+    consumer = assigned(group_id="g")
+    keeper._run(Stop(), weakref.ref(consumer._engine), keeper.Pace(3_000))
+    assert len(rests) == 2
+
+
 def test_the_keeper_steps_only_if_the_user_is_away():
     consumer = assigned(group_id="g")
     engine = consumer._engine
