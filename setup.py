@@ -47,6 +47,12 @@ def name_of(path: Path) -> str:
     return ".".join(parts if parts[0] == "kcore" else ("kcore", *parts))
 
 
+SOURCES = sorted([*Path("kcore").rglob("*.pyx"), *Path("clients").rglob("*.pyx")])
+C_FOLDER = Path("build/c-debug" if DEBUG else "build/c")
+# Other directives may have made the C that is there; Cython looks at the age of sources only.
+MADE = [c for c in (C_FOLDER / path.with_suffix(".c") for path in SOURCES) if c.exists()]
+STALE = any(c.stat().st_mtime < Path(__file__).stat().st_mtime for c in MADE)
+
 extensions = [
     Extension(
         name_of(path),
@@ -55,13 +61,14 @@ extensions = [
         extra_link_args=LINK,
         define_macros=MACROS,
     )
-    for path in sorted([*Path("kcore").rglob("*.pyx"), *Path("clients").rglob("*.pyx")])
+    for path in SOURCES
 ]
 
 setup(
     ext_modules=cythonize(
         extensions,
-        build_dir="build/c-debug" if DEBUG else "build/c",
+        build_dir=str(C_FOLDER),
+        force=STALE,
         compiler_directives=DIRECTIVES,
         nthreads=JOBS if len(extensions) > 1 else 0,
     ),
