@@ -402,25 +402,26 @@ def test_the_dirtiest_log_is_compacted_first(world, client):
     assert done == ["d", "e", "c"]
 
 
-def test_a_node_that_is_down_compacts_nothing():
+def two_replicas():
+    """A key that was written five times, and nothing compacted yet."""
     world = World(nodes=2)
     options = {"cleanup.policy": "compact", "internal.segment.bytes": "1"}
     (partition,) = world.topic("c", assignments=[[1, 2]], settings=options).partitions
     client = world.client(1)
     for n in range(5):
         client.ask(produce(keyed((b"a", b"%d" % n)), "c"), 9)
+    return world, partition
+
+
+def test_a_node_that_is_down_compacts_nothing():
+    world, partition = two_replicas()
     world.cluster.stop_node(2, world.now_ms)
     world.run(60_000)
     assert [len(contents(log)) for log in partition.logs.values()] == [2, 5]
 
 
 def test_every_replica_compacts():
-    world = World(nodes=2)
-    options = {"cleanup.policy": "compact", "internal.segment.bytes": "1"}
-    (partition,) = world.topic("c", assignments=[[1, 2]], settings=options).partitions
-    client = world.client(1)
-    for n in range(5):
-        client.ask(produce(keyed((b"a", b"%d" % n)), "c"), 9)
+    world, partition = two_replicas()
     world.run(60_000)
     assert [contents(log) for log in partition.logs.values()] == [
         [(3, b"a", b"3"), (4, b"a", b"4")]

@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pipeline_support import topic_of
 
 from kcore.cli.demo.java import JavaUnavailableError, find_java
+from kcore.embedded import EmbeddedBroker
+from kcore.pipeline import reading
+from kcore.pipeline.leases import Leases
 
 CONNECTOR = Path(".cache/spark/connector")
 
@@ -50,3 +54,31 @@ def jvm_connector(spark):
     if not connector_jars():
         pytest.skip("Spark's Kafka connector is not there: tools/fetch_spark_connector.sh")
     return "kafka"
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with EmbeddedBroker() as broker:
+        yield broker
+        assert not broker.faults
+
+
+@pytest.fixture
+def own_leases(monkeypatch):
+    """Consumers of this test only, closed behind it."""
+    mine = Leases()
+    monkeypatch.setattr(reading, "leases", mine)
+    yield mine
+    mine.close()
+
+
+@pytest.fixture
+def quick_doubt(monkeypatch):
+    """What is doubted after seconds is doubted at once."""
+    monkeypatch.setattr(reading, "_DOUBT_MS", 200)
+    monkeypatch.setattr(reading, "_POLL_MS", 50)
+
+
+@pytest.fixture
+def hundred(broker, request):
+    return topic_of(broker, request, 100)

@@ -15,43 +15,15 @@ from pipeline_support import (
     values,
 )
 
-from kcore.embedded import EmbeddedBroker
 from kcore.errors import NoOffsetForPartitionError
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
 from kcore.pipeline.errors import DataLossError
-from kcore.pipeline.leases import Leases
 from kcore.pipeline.planning import OffsetRange
 from kcore.pipeline.reading import read_range
 from kcore.structs import TopicPartition
 
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as broker:
-        yield broker
-        assert not broker.faults
-
-
-@pytest.fixture(autouse=True)
-def own_leases(monkeypatch):
-    """Consumers of this test only, closed behind it."""
-    mine = Leases()
-    monkeypatch.setattr(reading, "leases", mine)
-    yield mine
-    mine.close()
-
-
-@pytest.fixture
-def soon(monkeypatch):
-    """What is doubted after seconds is doubted at once."""
-    monkeypatch.setattr(reading, "_DOUBT_MS", 200)
-    monkeypatch.setattr(reading, "_POLL_MS", 50)
-
-
-@pytest.fixture
-def hundred(broker, request):
-    return topic_of(broker, request, 100)
+pytestmark = pytest.mark.usefixtures("own_leases")
 
 
 def test_what_was_fetched_beyond_a_range_begins_the_next(broker, hundred):
@@ -150,7 +122,7 @@ def make_anew(broker, topic, count):
 
 
 @pytest.mark.parametrize("loss", ["true", "false"])
-def test_a_topic_made_anew_goes_on_where_its_log_has_the_range(broker, hundred, soon, loss):
+def test_a_topic_made_anew_goes_on_where_its_log_has_the_range(broker, hundred, quick_doubt, loss):
     """Where a consumer is kept that knows better, too: by offsets alone, which is all that a
     checkpoint has, it cannot be told from the old one. docs/spark.md says so.
     """
@@ -160,7 +132,7 @@ def test_a_topic_made_anew_goes_on_where_its_log_has_the_range(broker, hundred, 
     assert read(wanted, hundred, 100, 130) == values(100, 130)
 
 
-def test_a_topic_made_anew_that_is_shorter_is_loss(broker, hundred, soon):
+def test_a_topic_made_anew_that_is_shorter_is_loss(broker, hundred, quick_doubt):
     wanted = options(broker.bootstrap, hundred)
     assert read(wanted, hundred, 0, 100) == values(0, 100)
     make_anew(broker, hundred, 20)

@@ -29,38 +29,11 @@ from kcore.pipeline import reading
 from kcore.pipeline.cluster import Cluster
 from kcore.pipeline.columns import Columns
 from kcore.pipeline.errors import DataLossError, ReadTimeoutError
-from kcore.pipeline.leases import Leases
 from kcore.pipeline.planning import OffsetRange
 from kcore.pipeline.reading import read_range
 from kcore.structs import TopicPartition
 
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as broker:
-        yield broker
-        assert not broker.faults
-
-
-@pytest.fixture(autouse=True)
-def own_leases(monkeypatch):
-    """Consumers of this test only, closed behind it."""
-    mine = Leases()
-    monkeypatch.setattr(reading, "leases", mine)
-    yield mine
-    mine.close()
-
-
-@pytest.fixture
-def soon(monkeypatch):
-    """What is doubted after seconds is doubted at once."""
-    monkeypatch.setattr(reading, "_DOUBT_MS", 200)
-    monkeypatch.setattr(reading, "_POLL_MS", 50)
-
-
-@pytest.fixture
-def hundred(broker, request):
-    return topic_of(broker, request, 100)
+pytestmark = pytest.mark.usefixtures("own_leases")
 
 
 def test_exactly_the_range(broker, hundred):
@@ -298,7 +271,7 @@ def test_retention_while_it_is_read(broker, hundred):
     assert caught.value.end == 90
 
 
-def test_a_log_that_ends_before_the_range(broker, hundred, soon):
+def test_a_log_that_ends_before_the_range(broker, hundred, quick_doubt):
     wanted = options(broker.bootstrap, hundred)
     with pytest.raises(DataLossError, match="records 100 to 110 are gone; the log ends at 100"):
         read(wanted, hundred, 95, 110)
@@ -309,7 +282,7 @@ def test_a_log_that_ends_before_the_range(broker, hundred, soon):
     assert read(wanted, hundred, 105, 110) == []
 
 
-def test_a_topic_that_is_deleted(broker, hundred, soon):
+def test_a_topic_that_is_deleted(broker, hundred, quick_doubt):
     wanted = options(broker.bootstrap, hundred)
     assert read(wanted, hundred, 0, 10) == values(0, 10)
     delete_topic(broker.bootstrap, hundred)
@@ -320,7 +293,7 @@ def test_a_topic_that_is_deleted(broker, hundred, soon):
     assert read(wanted, hundred, 10, 20) == []
 
 
-def test_records_that_are_there_and_do_not_come(soon):
+def test_records_that_are_there_and_do_not_come(quick_doubt):
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
         broker.produce("t", [(None, b"x")])
@@ -332,7 +305,7 @@ def test_records_that_are_there_and_do_not_come(soon):
         assert read(wanted, "t", 0, 1) == [(0, b"x")]
 
 
-def test_a_leader_that_is_away_has_the_time_of_a_poll(soon):
+def test_a_leader_that_is_away_has_the_time_of_a_poll(quick_doubt):
     """However little a question may take that nobody can answer without it."""
     asks = {"kafka.default.api.timeout.ms": "100"}
     with EmbeddedBroker(nodes=2) as broker:
@@ -356,7 +329,7 @@ def test_a_leader_that_is_away_has_the_time_of_a_poll(soon):
         assert time.monotonic() - began < DEADLINE_S
 
 
-def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
+def test_a_transaction_that_stays_open_is_no_loss(broker, request, quick_doubt):
     """What was planned before (with another isolation) ends behind the last stable offset."""
     topic = topic_of(broker, request, 5)
     producer = TransactionalProducer(
@@ -377,7 +350,7 @@ def test_a_transaction_that_stays_open_is_no_loss(broker, request, soon):
     assert [(row["offset"], row["value"]) for row in found] == values(0, 6)
 
 
-def test_the_time_that_others_take_with_what_came_is_none_of_a_polls(soon):
+def test_the_time_that_others_take_with_what_came_is_none_of_a_polls(quick_doubt):
     """Whoever takes the rows is slow, and then nothing comes for a moment."""
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
@@ -396,7 +369,7 @@ def test_the_time_that_others_take_with_what_came_is_none_of_a_polls(soon):
         assert [row["offset"] for row in found] == [*range(10)]
 
 
-def test_an_open_transaction_is_no_loss_before_the_leader_has_told_of_it(soon):
+def test_an_open_transaction_is_no_loss_before_the_leader_has_told_of_it(quick_doubt):
     """Nothing is fetched yet; all that is known is where what is committed ends."""
     with EmbeddedBroker() as broker:
         broker.create_topic("t")

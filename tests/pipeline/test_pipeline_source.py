@@ -19,16 +19,8 @@ from pipeline_support import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kcore import Consumer, Producer
-from kcore.embedded import EmbeddedBroker
 from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.source import KcoreReader, KcoreStreamReader
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with EmbeddedBroker() as broker:
-        yield broker
-        assert not broker.faults
 
 
 @pytest.fixture(autouse=True)

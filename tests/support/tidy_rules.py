@@ -84,6 +84,7 @@ CODE = {".py", ".pyx", ".pxd", ".pyi", ".sh"}
 TEXT = CODE | {".md", ".toml", ".xml", ".txt", ".yml", ".yaml", ".cfg", ""}
 NOT_OURS = {".git", ".venv", ".cache", "build", "dist", "target", "__pycache__", "results"}
 GENERATED = ("kcore/wire/messages/",)
+PACKED = {".bz2", ".gz", ".jar", ".tar", ".tgz", ".whl", ".xz", ".zip"}
 LINE_COLUMNS_MAX = 100
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -392,6 +393,11 @@ def colliding_tests(root: Path) -> list[str]:
     return wrong
 
 
+def packed_files(root: Path) -> list[str]:
+    """Downloads and built packages: nobody can read them, and a history never forgets them."""
+    return [f"{place(root, path)}: is packed" for path in files(root, PACKED)]
+
+
 RULES = [
     wrong_layers,
     wrong_client_rooms,
@@ -407,4 +413,5 @@ RULES = [
     unnamed_modules,
     untyped_extensions,
     colliding_tests,
+    packed_files,
 ]

@@ -44,6 +44,7 @@ BAD = [
     ("kcore/wire/blind.pyx", "untyped_extensions", "x = 1\n"),
     ("tests/b/test_same.py", "colliding_tests", "x = 1\n"),
     ("tests/c/__init__.py", "colliding_tests", ""),
+    ("tool-1.0-py3-none-any.whl", "packed_files", ""),
 ]
 
 
