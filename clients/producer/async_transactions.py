@@ -81,7 +81,6 @@ class AsyncTransactions:
         """`async with producer.transaction():` begins one, and commits it; aborts it where an
         exception leaves the block, or where it cannot be committed. timeout: of each end.
 
-        ProducerFencedError: another producer has the transactional_id now: stop this one.
         ProducerFencedError: another producer has the transactional_id now; stop this one.
         """
         await self.begin_transaction()

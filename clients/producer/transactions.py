@@ -93,7 +93,6 @@ class Transactions:
         """`with producer.transaction():` begins one, and commits it; aborts it where an exception
         leaves the block, or where it cannot be committed. timeout: of each end.
 
-        ProducerFencedError: another producer has the transactional_id now: close this one.
         ProducerFencedError: another producer has the transactional_id now; close this one.
         """
         self.begin_transaction()

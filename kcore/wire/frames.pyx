@@ -247,6 +247,8 @@ cdef class FrameBuffer:
     cdef bint sealed
 
     def __cinit__(self, Py_ssize_t size):
+        if size < 0:
+            raise UsageError(f"a frame of {size} bytes")
         with blocks_lock:
             self.block = take_block(size)
         self.data = self.block.data

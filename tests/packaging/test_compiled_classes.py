@@ -43,6 +43,10 @@ def compiled():
     return sorted(found)
 
 
+def test_they_are_found():
+    assert {"kcore.wire.frames", "kcore.clients.producer.loop_door"} <= set(compiled())
+
+
 @pytest.mark.parametrize("module", compiled())
 def test_a_method_that_is_called_on_something_else_is_a_type_error(module):
     called = subprocess.run(

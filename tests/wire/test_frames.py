@@ -102,6 +102,11 @@ def test_advancing_past_what_is_lent_of_an_open_frame():
     assert reader.advance(0) == []
 
 
+def test_a_buffer_of_less_than_nothing():
+    with pytest.raises(UsageError, match="-1 bytes"):
+        frames.FrameBuffer(-1)
+
+
 def test_the_limit():
     assert FrameReader(10).feed(framed(b"x" * 10)) == [b"x" * 10]
     with pytest.raises(FrameError, match=r"11 bytes .* more than the limit of 10 bytes"):
