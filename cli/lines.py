@@ -8,7 +8,6 @@ value optional; `offset` and `topic` are passed over, so that a topic can be cop
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -139,10 +138,10 @@ def _data(said: dict[str, Any], name: str) -> bytes | None:
         raise LineError(f"{name!r} is {_kind(given)}; it has to be a string, or null")
     try:
         return base64.b64decode(given, validate=True) if coded in said else given.encode()
-    except binascii.Error as wrong:
-        raise LineError(f"{coded!r} is no base64: {wrong}") from None
     except UnicodeEncodeError:  # half a surrogate pair, by its escape
         raise LineError(f"{name!r} is no text that UTF-8 has") from None
+    except ValueError as wrong:  # of base64: not always its own
+        raise LineError(f"{coded!r} is no base64: {wrong}") from None
 
 
 def _number(said: dict[str, Any], name: str) -> int | None:

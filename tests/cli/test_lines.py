@@ -97,6 +97,7 @@ def test_what_consume_prints_is_read_again():
         (b'{"value": "v", "value_base64": "aa=="}', "both 'value' and 'value_base64'"),
         (b'{"value_base64": "a"}', "no base64"),
         (b'{"value_base64": "aa=!"}', "no base64"),
+        ('{"value_base64": "ä"}'.encode(), "no base64"),
         (b'{"value": "\\ud800"}', "no text that UTF-8 has"),
         (b'{"value": "v", "partition": "1"}', "'partition' is a string"),
         (b'{"value": "v", "partition": true}', "'partition' is true or false"),
