@@ -32,7 +32,10 @@ def run(action: Callable[[], int]) -> int:
     """Run a verb to its exit code. SIGTERM ends it like Ctrl-C, through every `finally`."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
-        return action()
+        code = action()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what this raises at the interpreter's end is nobody's to word
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
 from kcore.cli.endings import output
 
-_WIDE: Final = 1_000
+# No wider than that is what a broker may have set of an entry, or assigned to a member. Columns are
+# as wide as their widest cell.
+_WIDE: Final = 1_000_000
 
 
 class Rows(Table):
@@ -41,6 +43,14 @@ def table(*left: str, right: tuple[str, ...] = ()) -> Rows:
     return made
 
 
+class _Output(Console):
+    """Has whoever runs a verb end it when nobody reads on; rich would end the process itself."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """As it came."""
+        raise BrokenPipeError
+
+
 class Page:
     """Where tables and lines are printed. RefusalError when it is made, before anybody is asked for
     anything: there is no standard output.
@@ -48,7 +58,7 @@ class Page:
 
     def __init__(self) -> None:
         width = None if output().isatty() else _WIDE
-        self._console = Console(width=width, highlight=False, markup=False)
+        self._console = _Output(width=width, highlight=False, markup=False)
 
     def show(self, *parts: object) -> None:
         """Print these, a text on a line, a table on lines of its own."""

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from kcore.cli import endings
 from kcore.cli.commands import kcore
+from kcore.cli.tables import Page, table
 from kcore.errors import KafkaConfigurationError, KafkaConnectionError
 
 
@@ -81,6 +82,57 @@ def test_a_closed_pipe_ends_it_quietly():
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait(10) == 0
+
+
+LAST_WORDS = """
+import sys
+from kcore.cli import endings
+def verb():
+    print("little", end="")
+    return 0
+sys.exit(endings.run(verb))
+"""
+
+TABLES = """
+import sys
+from kcore.cli import endings
+from kcore.cli.tables import Page, table
+def verb():
+    page, rows = Page(), table("word")
+    rows.add_row("x")
+    while True:
+        page.show(rows)
+sys.exit(endings.run(verb))
+"""
+
+
+@pytest.mark.parametrize("program", [LAST_WORDS, TABLES], ids=["at the end", "tables"])
+def test_a_pipe_that_was_closed_before_ends_it_quietly(monkeypatch, program):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=closed, stderr=subprocess.PIPE, timeout=20
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_no_room_for_the_last_words_is_one_line(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", LAST_WORDS], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr == "kcore: OSError: [Errno 28] No space left on device\n"
+
+
+def test_a_row_is_a_line_however_long(capsys):
+    page, rows = Page(), table("name", "value")
+    rows.add_row("policy", "x" * 30_000)
+    page.show(rows)
+    assert capsys.readouterr().out.split() == ["name", "value", "policy", "x" * 30_000]
 
 
 def test_no_room_for_what_is_written_is_one_line():
