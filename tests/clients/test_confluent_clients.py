@@ -140,3 +140,113 @@ def test_a_message():
     assert of_record(record.__class__(*record[:8], [], *record[9:])).headers() is None
     with pytest.raises(TypeError, match="unhashable"):
         hash(ours)
+
+
+def _three_read(where, topic, group, **conf):
+    """A consumer that was handed three records, and what on_commit is told."""
+    with kcore.Producer(bootstrap_servers=where) as producer:
+        for _ in range(3):
+            producer.send(topic, b"v", partition=0)
+    told = []
+
+    def on_commit(error, partitions):
+        told.append((None if error is None else error.name(), [one.offset for one in partitions]))
+
+    own = {"bootstrap.servers": where, "group.id": group, "on_commit": on_commit}
+    consumer = OURS.Consumer(own | conf)
+    consumer.assign([OURS.TopicPartition(topic, 0, 0)])
+    assert [consumer.poll(10).offset() for _ in range(3)] == [0, 1, 2]
+    return consumer, told
+
+
+def _committed(where, group):
+    with kcore.Admin(bootstrap_servers=where) as admin:
+        return {tp.topic: at.offset for tp, at in admin.list_group_offsets([group])[group].items()}
+
+
+def _poll_until(consumer, condition):
+    for _ in range(200):
+        if condition():
+            return
+        consumer.poll(0.05)
+    raise AssertionError("it did not come to that")
+
+
+@pytest.mark.parametrize("error", ["NOT_COORDINATOR", "GROUP_AUTHORIZATION_FAILED"])
+def test_an_automatic_commit_that_was_refused_is_made_again(error):
+    with EmbeddedBroker() as broker:
+        conf = {"auto.commit.interval.ms": 50}
+        broker.refuse("OffsetCommit", error)
+        consumer, told = _three_read(broker.bootstrap, "refused", "refused", **conf)
+        _poll_until(consumer, lambda: (None, [3]) in told)
+        assert told[0] == (error, [3])
+        assert _committed(broker.bootstrap, "refused") == {"refused": 3}
+        consumer.close()
+
+
+def test_what_was_not_committed_when_it_was_time_is_committed_at_the_end():
+    with EmbeddedBroker() as broker:
+        conf = {"auto.commit.interval.ms": 3_600_000}
+        consumer, told = _three_read(broker.bootstrap, "last", "last", **conf)
+        broker.refuse("OffsetCommit", "NOT_COORDINATOR")
+        consumer.commit()
+        _poll_until(consumer, lambda: told)
+        consumer.close()
+        assert told == [("NOT_COORDINATOR", [3]), (None, [3])]
+        assert _committed(broker.bootstrap, "last") == {"last": 3}
+
+
+def test_a_commit_that_nobody_has_answered_is_no_commit():
+    with EmbeddedBroker() as broker:
+        conf = {"enable.auto.commit": False}
+        consumer, told = _three_read(broker.bootstrap, "asked", "asked", **conf)
+        broker.delay("OffsetCommit", 300)
+        consumer.commit()
+        assert [one.offset for one in consumer.commit(asynchronous=False)] == [3]
+        with pytest.raises(OURS.KafkaException) as nothing:
+            consumer.commit(asynchronous=False)
+        assert nothing.value.args[0].name() == "_NO_OFFSET"
+        consumer.close()
+        assert told == [(None, [3])]
+
+
+def test_an_answer_about_what_is_read_anew_is_not_about_that():
+    with EmbeddedBroker() as broker:
+        conf = {"enable.auto.commit": False}
+        consumer, told = _three_read(broker.bootstrap, "anew", "anew", **conf)
+        broker.delay("OffsetCommit", 300)
+        consumer.commit()
+        consumer.assign([OURS.TopicPartition("anew", 0, 0)])
+        assert consumer.poll(10).offset() == 0
+        consumer.pause([OURS.TopicPartition("anew", 0)])
+        _poll_until(consumer, lambda: told)
+        assert [one.offset for one in consumer.commit(asynchronous=False)] == [1]
+        consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [(("x!", 0, 1), "TOPIC_EXCEPTION"), (("t", -1, 1), "_INVALID_ARG")]
+)
+def test_what_cannot_be_committed_is_an_error_of_theirs(where, place, name):
+    with OURS.Consumer({"bootstrap.servers": where, "group.id": "wrong"}) as consumer:
+        with pytest.raises(OURS.KafkaException) as wrong:
+            consumer.commit(offsets=[OURS.TopicPartition(*place)])
+        assert wrong.value.args[0].name() == name
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "n\u00e4chste"])
+@pytest.mark.parametrize("writer", [OURS, confluent_kafka], ids=["ours", "theirs"])
+def test_the_text_beside_an_offset_is_the_same_for_both(where, writer, text):
+    with kcore.Producer(bootstrap_servers=where) as producer:
+        producer.send("texts", b"v", partition=0).get()
+    said = () if text is None else (text,)
+    group = f"texts-{writer is OURS}-{text!r}"
+    conf = {"bootstrap.servers": where, "group.id": group}
+    consumer = writer.Consumer(conf)
+    consumer.commit(offsets=[writer.TopicPartition("texts", 0, 1, *said)], asynchronous=False)
+    consumer.close()
+    for reader in (OURS, confluent_kafka):
+        consumer = reader.Consumer(conf)
+        (found,) = consumer.committed([reader.TopicPartition("texts", 0)], timeout=10)
+        consumer.close()
+        assert (found.offset, found.metadata) == (1, text)

@@ -80,6 +80,23 @@ def test_ours_become_theirs(error, name, retriable):
     assert str(error) in told.str()
 
 
+@pytest.mark.parametrize("kind", [structures.TopicPartition, confluent_kafka.TopicPartition])
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (("t", 0, 1, b"text"), TypeError),
+        (("t", 0, 1, 5), TypeError),
+        (("t", 0, 1, "a\0b"), ValueError),
+        (("t\0",), ValueError),
+        (("t", 1 << 31), OverflowError),
+        (("t", 0, 1 << 63), OverflowError),
+    ],
+)
+def test_what_no_partition_can_be_made_of(kind, given, error):
+    with pytest.raises(error):
+        kind(*given)
+
+
 def test_partitions():
     for kind in (structures.TopicPartition, confluent_kafka.TopicPartition):
         one = kind("t", 1, constants.OFFSET_END)

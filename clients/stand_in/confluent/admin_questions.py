@@ -39,6 +39,7 @@ from kcore.clients.stand_in.confluent.admin_values import (
     UserScramCredentialUpsertion,
 )
 from kcore.clients.stand_in.confluent.errors import KafkaError, told, words_of
+from kcore.clients.stand_in.confluent.offsets import as_here, as_there
 from kcore.clients.stand_in.confluent.structures import (
     ConsumerGroupTopicPartitions,
     TopicPartition,
@@ -429,7 +430,7 @@ def list_group_offsets(
         if tp in rows:
             at, metadata, epoch = rows[tp]
             at = at if at >= 0 else _NOTHING_COMMITTED
-            given.append(TopicPartition(tp.topic, tp.partition, at, metadata or None, epoch))
+            given.append(TopicPartition(tp.topic, tp.partition, at, as_here(metadata), epoch))
         elif tp in found.codes:
             made = TopicPartition(tp.topic, tp.partition, _NOTHING_COMMITTED)
             made.error = KafkaError(found.codes[tp])
@@ -442,7 +443,7 @@ def alter_group_offsets(wanted: ConsumerGroupTopicPartitions) -> Procedure[Answe
     group, parts = wanted.group_id, wanted.topic_partitions or []
     offsets_of = {
         _ours(one): OffsetAndMetadata(
-            one.offset, one.metadata or "", -1 if one.leader_epoch is None else one.leader_epoch
+            one.offset, as_there(one.metadata), -1 if one.leader_epoch is None else one.leader_epoch
         )
         for one in parts
     }

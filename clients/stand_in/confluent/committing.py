@@ -97,13 +97,18 @@ class Committing:
                 call = partial(self._on_commit, named("_NO_OFFSET"), given)
                 self._happenings.calls.append(call)
             return
-        self._stored.committed(wanted)
-        self._need().commit_async(wanted, self._committed)
+        self._stored.sent(wanted)
+        try:
+            self._need().commit_async(wanted, partial(self._committed, wanted))
+        except OurError as error:
+            self._stored.answered(wanted, done=False)
+            raise raised(error) from error
 
-    def _committed(self, wanted: Offsets, outcome: Any) -> None:
+    def _committed(self, wanted: Offsets, _offsets: Any, outcome: Any) -> None:
+        error = told(outcome) if isinstance(outcome, OurError) else None
+        self._stored.answered(wanted, done=error is None)
         if self._on_commit is None:
             return
-        error = told(outcome) if isinstance(outcome, OurError) else None
         found = [partition_at(place, at, error) for place, at in wanted.items()]
         self._happenings.calls.append(partial(self._on_commit, error, found))
 

@@ -213,6 +213,8 @@ _LOCAL_CODES: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 def code_of(error: BaseException) -> int:
     """The code that confluent's client has for an error of ours."""
+    if isinstance(error, errors.RetriableCommitFailedError) and error.__cause__ is not None:
+        return code_of(error.__cause__)
     if isinstance(error, errors.BrokerResponseError) and error.errno in NAMES:
         return error.errno
     for kind, name in _LOCAL_CODES:

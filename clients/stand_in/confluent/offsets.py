@@ -29,6 +29,7 @@ class Stored:
         self.passed: Callable[[Place], int | None] = lambda _place: None
         self._said: Offsets = {}
         self._committed: dict[Place, int] = {}
+        self._on_their_way: Offsets = {}  # what brokers have not answered yet
         self._sought: dict[Place, Any] = {}  # what was handed over last, before a seek
 
     def forget(self, places: Iterable[Place]) -> None:
@@ -38,6 +39,7 @@ class Stored:
             self.last.pop(place, None)
             self._said.pop(place, None)
             self._committed.pop(place, None)
+            self._on_their_way.pop(place, None)
             self._sought.pop(place, None)
 
     def sought(self, place: Place) -> None:
@@ -77,6 +79,18 @@ class Stored:
         """These are committed."""
         self._committed |= {place: at.offset for place, at in offsets.items()}
 
+    def sent(self, offsets: Offsets) -> None:
+        """These are to be committed, and brokers have not said what came of it."""
+        self._on_their_way |= offsets
+
+    def answered(self, offsets: Offsets, *, done: bool) -> None:
+        """They have. Of what is read anew since, or committed otherwise, it says nothing."""
+        for place, at in offsets.items():
+            if self._on_their_way.get(place) is at:
+                del self._on_their_way[place]
+                if done:
+                    self._committed[place] = at.offset
+
     def position(self, place: Place) -> tuple[int, int | None]:
         """(the offset behind what was handed over last, that one's epoch)."""
         record = self.last.get(place)
@@ -101,6 +115,18 @@ def checked(partitions: Any) -> list[TopicPartition]:
     return partitions
 
 
+def as_there(metadata: str | None) -> str:
+    """What is committed beside an offset, as brokers get it: librdkafka sends the NUL with which a
+    text of C's ends, and reads past the end of one that comes without.
+    """
+    return "" if metadata is None else f"{metadata}\0"
+
+
+def as_here(metadata: str) -> str | None:
+    """And as programs do, whoever has committed it."""
+    return metadata.partition("\0")[0] if metadata else None
+
+
 def of_message(message: Any) -> Offsets:
     """The offset behind a message."""
     error = message.error()
@@ -116,7 +142,7 @@ def of_partitions(partitions: Any) -> Offsets:
     """Those of them that have one."""
     return {
         place_of(one): OffsetAndMetadata(
-            one.offset, one.metadata or "", -1 if one.leader_epoch is None else one.leader_epoch
+            one.offset, as_there(one.metadata), -1 if one.leader_epoch is None else one.leader_epoch
         )
         for one in checked(partitions)
         if one.offset >= 0
@@ -131,6 +157,6 @@ def partition_at(
         found = TopicPartition(*place)
     else:
         epoch = at.leader_epoch
-        found = TopicPartition(*place, at.offset, at.metadata or None, epoch)
+        found = TopicPartition(*place, at.offset, as_here(at.metadata), epoch)
     found.error = error
     return found

@@ -9,6 +9,7 @@ from typing import Any
 
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import KafkaError
+from kcore.limits import MAX_INT32, MAX_INT64
 from kcore.tuples import NamedTuple
 
 
@@ -37,6 +38,12 @@ class TopicPartition:
             raise TypeError(
                 f"partition and offset must be whole numbers, not {partition!r}, {offset!r}"
             )
+        if metadata is not None and not isinstance(metadata, str):
+            raise TypeError(f"metadata must be a string, not {metadata!r:.200}")
+        if "\0" in topic or (metadata is not None and "\0" in metadata):
+            raise ValueError("embedded null character")
+        if not (-MAX_INT32 <= partition <= MAX_INT32 and -MAX_INT64 <= offset <= MAX_INT64):
+            raise OverflowError(f"partition or offset is out of range: {partition}, {offset}")
         self.topic = topic
         self.partition = partition
         self.offset = offset
