@@ -16,7 +16,6 @@ from kcore.admin.controllers import ACTIVE, ask_controllers
 from kcore.cluster.links import Links
 from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import COORDINATOR_KEY_BASE
 from kcore.errors import KafkaError
 from kcore.structs import Node, Rng, TopicPartition
 from kcore.timers import NEVER
@@ -28,7 +27,6 @@ from kcore.wire.messages import FindCoordinatorRequest
 _KINDS = {Route.COORDINATOR: 0, Route.TRANSACTIONS: 1}
 _BATCH_VERSION = 4  # keys are asked in a list from here on (KIP-699)
 _MAX_PORT = 65_535
-_NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
 
 _Place = tuple[Route, Any]
 
@@ -172,9 +170,7 @@ def _number(broker: Any) -> int:
 
 
 def _is_usable(broker: Any) -> bool:
-    return bool(
-        0 <= _number(broker) <= _NODE_ID_MAX and broker.host and 0 < broker.port <= _MAX_PORT
-    )
+    return bool(_number(broker) >= 0 and broker.host and 0 < broker.port <= _MAX_PORT)
 
 
 def ask_coordinators(keys: list[str], kind: int) -> Ask:

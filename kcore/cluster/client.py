@@ -17,7 +17,7 @@ from kcore.cluster.outbox import Outbox
 from kcore.cluster.refresh import RefreshConfig, Refresher
 from kcore.cluster.release import release_of
 from kcore.cluster.view import Metadata
-from kcore.connection.calls import ClusterView
+from kcore.connection.calls import COORDINATORS_APART, ClusterView
 from kcore.errors import IllegalStateError
 from kcore.events import Closed, Event, HeartbeatAnswered
 from kcore.hints import TYPE_CHECKING, Protocol
@@ -263,7 +263,8 @@ class ClientCore:
 
     def address(self, node: int) -> str:
         """Of a node by the number that metrics have; empty: it is not known (now)."""
-        return self._links.address(node)
+        links = self._links
+        return links.address(node) or links.address(node + COORDINATORS_APART)
 
     @property
     def connected(self) -> bool:

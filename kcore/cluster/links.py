@@ -593,7 +593,7 @@ class Links:
 
     def _real(self) -> list[NodeLink]:
         """The brokers of the cluster: neither bootstrap addresses nor coordinators."""
-        return [one for key, one in self._nodes.items() if 0 <= key <= COORDINATOR_KEY_BASE // 2]
+        return [one for key, one in self._nodes.items() if 0 <= key == node_id_of(key)]
 
     def _candidates(self) -> list[NodeLink]:
         """The nodes that would have to fail before the cluster counts as gone."""

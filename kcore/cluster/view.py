@@ -13,7 +13,6 @@ behind names it still, and who believed that would begin anew there, and then in
 
 from __future__ import annotations
 
-from kcore.connection.calls import COORDINATOR_KEY_BASE
 from kcore.hints import Any
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.values import Value, field
@@ -21,7 +20,6 @@ from kcore.values import Value, field
 _NO_ID = bytes(16)
 # Epochs in answers below this version can be stale (KAFKA-9212) and are not used.
 _EPOCHS_SINCE = 9
-_NODE_ID_MAX = COORDINATOR_KEY_BASE // 2
 # So many answers in a row, a second or so apart, are more than one broker that lags behind.
 _OLDER_EPOCHS_MAX = 10
 _OLDER_IDS_MAX = 10
@@ -286,4 +284,4 @@ def _plausible(node_id: int, host: str, port: int) -> bool:
     """Whether an advertised broker can be meant: nothing else of it is believed before it is
     reached.
     """
-    return 0 <= node_id <= _NODE_ID_MAX and bool(host.strip()) and 0 < port <= 65535
+    return node_id >= 0 and bool(host.strip()) and 0 < port <= 65535

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from kcore.enums import Enum
 from kcore.errors import DisconnectedError, KafkaError
 from kcore.hints import Any, Final, Protocol
+from kcore.limits import MAX_INT32
 from kcore.structs import Leader, Node, TopicPartition
 from kcore.wire.apis import ApiKey
 
@@ -28,16 +29,21 @@ Build = Callable[[int], Message]
 
 # Node keys are node ids; bootstrap addresses are negative; a coordinator has a connection of its
 # own, under this number minus its node id, so that a parked JoinGroup never holds up fetches (Java:
-# AbstractCoordinator).
-COORDINATOR_KEY_BASE = 2147483647
+# AbstractCoordinator). Node ids go up to 2^31 - 1: keys of coordinators begin behind that.
+COORDINATOR_KEY_BASE = 0xFFFFFFFF
+COORDINATORS_APART = COORDINATOR_KEY_BASE - MAX_INT32  # from the numbers that metrics have
 
 
 def node_id_of(key: int) -> int:
-    """The node id of a key to ask under; below 0: an address of the bootstrap, whose is not known.
-
-    Half of the key space is a wide margin between node ids and coordinators' keys.
+    """The node id of a key to ask under; below 0: an address of the bootstrap, whose is not
+    known.
     """
-    return COORDINATOR_KEY_BASE - key if key > COORDINATOR_KEY_BASE // 2 else key
+    return COORDINATOR_KEY_BASE - key if key > MAX_INT32 else key
+
+
+def number_told(key: int) -> int:
+    """How Kafka's clients number a connection in metrics: a coordinator's is near 2^31."""
+    return key - COORDINATORS_APART if key > MAX_INT32 else key
 
 
 class StruckError(DisconnectedError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from kcore.connection.calls import number_told
 from kcore.connection.pending import Call
 from kcore.meters import Group, Meter, Reading
 from kcore.wire.apis import ApiKey
@@ -134,7 +135,7 @@ class LinkMeasures:
         return [
             Reading(
                 group,
-                (("node-id", f"node-{key}"),),
+                (("node-id", f"node-{number_told(key)}"),),
                 {
                     **traffic.tell(now_ms),
                     "request-latency-avg": traffic.latency.average(now_ms),

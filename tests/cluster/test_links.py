@@ -215,6 +215,19 @@ def test_a_coordinator_has_a_link_of_its_own_and_is_never_asked_as_a_node():
     assert [event.node_id for event in world.kinds(LinkOpened)] == [1, 1]
 
 
+@pytest.mark.parametrize("node_id", [2**30 - 1, 2**30, 2_000_000_000, 2**31 - 1])
+def test_a_node_whose_id_is_high_is_asked_like_any_other_and_so_is_its_coordinator(node_id):
+    world = World()
+    world.links.set_nodes(nodes(node_id), 0)
+    key = world.links.add_coordinator(node_id, f"h{node_id}", 9092)
+    world.open(node_id)
+    world.open(key)
+    world.links.set_nodes(nodes(node_id), 0)
+    assert world.links.reach(node_id, 0) is world.links.reach(key, 0) is Reach.READY
+    assert world.links.least_loaded(0) == node_id
+    assert [event.node_id for event in world.kinds(LinkOpened)] == [node_id, node_id]
+
+
 def test_moved_and_gone_nodes_lose_their_links():
     world = World()
     world.links.set_nodes(nodes(1, 2), 0)

@@ -120,7 +120,7 @@ def test_close_waits_for_commits_under_way_and_ends_the_rest() -> None:
 def test_close_in_an_outage() -> None:
     world = auto()
     world.network.brokers = False
-    world.network.break_link(2147483646, DisconnectedError("gone"))
+    world.network.break_link(KEY, DisconnectedError("gone"))
     world.settle()
     late = commit(world, deadline_ms=60_000)
     world.member.close(world.now, world.now + 2_000, autocommit=True)

@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 from group_asks import AT5, T10, T11, commit, fetch, manual, stable
-from group_world import MEMBER, CooperativeRange, World, tp
+from group_world import KEY, MEMBER, CooperativeRange, World, tp
 
 from kcore.assignors import RangeAssignor
 from kcore.errors import (
@@ -198,7 +198,7 @@ def test_pains8_session_timer() -> None:
     outcome = commit(world, deadline_ms=60_000)
     world.held |= set(ApiKey)
     world.run(4_000, poll_every=500)
-    world.network.break_link(2147483646, DisconnectedError("gone"))
+    world.network.break_link(KEY, DisconnectedError("gone"))
     world.network.brokers = False
     world.run(20_000, poll_every=500)
     world.network.brokers = True

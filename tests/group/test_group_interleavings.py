@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from group_world import CooperativeRange, Request, World, subscription_blob, tp
+from group_world import KEY, CooperativeRange, Request, World, subscription_blob, tp
 
 from kcore.assignors import RangeAssignor, blobs
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
@@ -184,11 +184,9 @@ class Chaos:
         return {}
 
     def link_breaks(self) -> None:
-        self.world.network.break_link(
-            self.rng.choice([1, 2147483646]), DisconnectedError("cable pulled")
-        )
+        self.world.network.break_link(self.rng.choice([1, KEY]), DisconnectedError("cable pulled"))
         if self.rng.random() < 0.5:
-            self.world.network.backoff_until[2147483646] = self.world.now + 200
+            self.world.network.backoff_until[KEY] = self.world.now + 200
         self.world.settle()
 
     def outage(self) -> None:

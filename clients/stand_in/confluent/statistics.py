@@ -13,7 +13,7 @@ from typing import Any
 
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.options import Configuration
-from kcore.connection.calls import node_id_of
+from kcore.limits import MAX_INT32
 
 Address = Callable[[int], str]  # of a node by its number
 
@@ -80,7 +80,7 @@ def _brokers(kind: str, groups: Mapping[str, Any], address: Address) -> dict[str
         place = address(number)
         if number < 0:
             name, source = f"{place}/bootstrap", "configured"
-        elif node_id_of(number) != number:
+        elif number > MAX_INT32 // 2:
             name, source = "GroupCoordinator", "logical"
         else:
             name, source = f"{place}/{number}", "learned"
