@@ -74,7 +74,7 @@ class Cluster:
         self._rack_aware = selector_of(config.replica_selector_class or "") == RACK_AWARE
         self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
         self.tokens = Tokens(config.delegation_tokens, rng)
-        self.topics = Catalog(rng, self.settings, self.live, self.replication)
+        self.topics = Catalog(rng, self.settings, self.node_ids, self.replication)
         self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
         self.quotas: Quotas | None = None  # None: none was ever set
         self.mishaps = Mishaps()
@@ -149,7 +149,7 @@ class Cluster:
             topic = self.topics.create(
                 name,
                 self.config.num_partitions,
-                replication_factor=min(self.config.default_replication_factor, len(self.live)),
+                replication_factor=min(self.config.default_replication_factor, len(self.node_ids)),
             )
         return topic
 

@@ -31,7 +31,6 @@ class Replication:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._racked = any(at.rack is not None for at in cluster.addresses.values())
         self._cut: set[frozenset[int]] = set()
         self._lags: dict[int, int] = {}
         # Of each node that leads: (when, order, partition, epoch), a heap.
@@ -77,19 +76,24 @@ class Replication:
         """Whether a node is up."""
         return node_id in self._cluster.live
 
-    def placing_order(self, node_ids: list[int]) -> list[int]:
-        """Nodes in the order in which replicas go round them: racks take turns, so that those of a
-        partition are in different ones.
+    def places(self, turn: int, factor: int) -> list[int]:
+        """The nodes of a partition's replicas, which go round all that there are: in as many racks
+        as there are, and one that is up first (Java: StripedReplicaPlacer).
         """
-        if not self._racked:
-            return node_ids
-        seen: Counter[str | None] = Counter()
-        turns = []
-        for node_id in node_ids:
-            rack = self._cluster.addresses[node_id].rack
-            turns.append((seen[rack], rack or "", node_id))
-            seen[rack] += 1
-        return [node_id for _, _, node_id in sorted(turns)]
+        nodes = self._cluster.node_ids
+        at = turn % len(nodes)
+        left = [*nodes[at:], *nodes[:at]]
+        found: list[int] = []
+        used: Counter[str | None] = Counter()
+        racks = {node_id: self._cluster.addresses[node_id].rack for node_id in left}
+        while len(found) < factor:
+            node_id = self.first_live(left)
+            if found:
+                node_id = min(left, key=lambda one: (used[racks[one]], not self.is_live(one)))
+            left.remove(node_id)
+            found.append(node_id)
+            used[racks[node_id]] += 1
+        return found
 
     def successor(self, partition: Partition) -> int:
         """Who can lead it, of its replicas of now."""

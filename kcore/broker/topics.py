@@ -216,8 +216,11 @@ class Catalog:
         *,
         dry_run: bool = False,
     ) -> None:
-        """Give a topic more partitions; the rest as in `create`. RefusedError."""
-        self._check_nodes(replication_factor, assignments)
+        """Give a topic more partitions; the rest as in `create`. RefusedError.
+
+        Nodes that are down get replicas, too, but none gets all of a partition.
+        """
+        self._check_nodes(len(topic.partitions), replication_factor, assignments)
         count = len(topic.partitions) + more
         if count > PARTITIONS_MAX or self._partition_count + more > PARTITIONS_TOTAL_MAX:
             raise RefusedError(
@@ -226,9 +229,7 @@ class Catalog:
         for index in range(0 if dry_run else more):
             number = len(topic.partitions)
             if assignments is None:
-                order = self._replication.placing_order(self._node_ids)
-                at = self._partition_count % len(order)
-                nodes = (order[at:] + order[:at])[:replication_factor]
+                nodes = self._replication.places(self._partition_count, replication_factor)
             else:
                 nodes = list(assignments[index])
             topic.partitions.append(
@@ -238,15 +239,27 @@ class Catalog:
         if not dry_run:
             self._tell(topic)
 
-    def _check_nodes(self, replication_factor: int, assignments: list[list[int]] | None) -> None:
+    def _check_nodes(
+        self, first: int, replication_factor: int, assignments: list[list[int]] | None
+    ) -> None:
         if assignments is None and replication_factor > len(self._node_ids):
             raise RefusedError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"The target replication factor of {replication_factor} cannot be reached"
                 f" because only {len(self._node_ids)} broker(s) are registered.",
             )
-        for nodes in assignments or ():
+        if assignments is None and self._replication.first_live(self._node_ids) == NOBODY:
+            raise RefusedError(
+                ErrorCode.INVALID_REPLICATION_FACTOR, "All brokers are currently fenced."
+            )
+        for number, nodes in enumerate(assignments or (), first):
             self._check_assignment(nodes)
+            if self._replication.first_live(nodes) == NOBODY:
+                raise RefusedError(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    "All brokers specified in the manual partition assignment for partition"
+                    f" {number} are currently fenced or in controlled shutdown.",
+                )
 
     def _check_assignment(self, nodes: list[int]) -> None:
         wrong = None if nodes else "an empty replica list"

@@ -204,3 +204,20 @@ def test_only_debuggers_list_offsets_of_followers(world):
         assert latest(2, replica) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert latest(2, -2) == (0, 1)
     assert latest(3, -2) == (0, 0)
+
+
+def test_replicas_are_in_racks_of_their_own_and_who_is_down_leads_none(world):
+    def placed(name, partitions, factor):
+        topic = world.cluster.topics.create(name, partitions, replication_factor=factor)
+        return [(part.replicas, part.isr, part.leader) for part in topic.partitions]
+
+    assert [row[0] for row in placed("up", 3, 2)] == [[2, 1], [3, 1], [1, 2]]
+    world.cluster.stop_node(1, world.now_ms)
+    assert placed("a", 2, 2) == [([2, 1], [2], 2), ([3, 1], [3], 3)]
+    world.cluster.start_node(1, world.now_ms)
+    world.cluster.stop_node(2, world.now_ms)
+    assert placed("b", 3, 2) == [
+        ([1, 3], [1, 3], 1), ([3, 1], [3, 1], 3), ([3, 1], [3, 1], 3),
+    ]  # fmt: skip
+    assert placed("c", 1, 3) == [([1, 3, 2], [1, 3], 1)]
+    assert placed("d", 1, 1) == [([3], [3], 3)]

@@ -10,7 +10,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """The nodes."""
+    """The nodes; those that are down if that is asked for (KIP-1073)."""
     cluster = call.node.cluster
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
@@ -20,13 +20,18 @@ def handle(call: Call, request: DescribeClusterRequest) -> DescribeClusterRespon
             error_message="these endpoints are brokers",
             cluster_id=cluster.config.cluster_id,
         )
+    wanted = cluster.node_ids if request.include_fenced_brokers else cluster.live
     return DescribeClusterResponse(
         cluster_id=cluster.config.cluster_id,
         controller_id=cluster.controller_id,
         brokers=[
             DescribeClusterResponse.DescribeClusterBroker(
-                broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack
+                broker_id=node.node_id,
+                host=node.host,
+                port=node.port,
+                rack=node.rack,
+                is_fenced=node.node_id not in cluster.live,
             )
-            for node in cluster.live_addresses
+            for node in map(cluster.addresses.__getitem__, wanted)
         ],
     )

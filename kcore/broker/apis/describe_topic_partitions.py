@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from kcore.broker.apis.metadata import leader_error
 from kcore.broker.authorization.acls import Operation, Resource
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
@@ -98,7 +97,6 @@ def _cursor(name: str, number: int) -> DescribeTopicPartitionsResponse.Cursor:
 
 def _part(cluster: Cluster, partition: Partition) -> Part:
     return Part(
-        error_code=leader_error(partition),
         partition_index=partition.number,
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,
