@@ -33,6 +33,8 @@ def shape(pieces):
         ([0, 0], {"min_partitions": 3}, []),
         # Enough there already.
         ([5, 7], {"min_partitions": 2}, [[5], [7]]),
+        ([9, 1], {"min_partitions": 2}, [[9], [1]]),
+        ([90, 5, 5], {"min_partitions": 2}, [[90], [5], [5]]),
         # One large one is cut evenly; what does not divide comes later.
         ([5], {"min_partitions": 3}, [[1, 2, 2]]),
         ([100], {"min_partitions": 4}, [[25, 25, 25, 25]]),
@@ -81,6 +83,8 @@ def offsets(*numbers):
     ("begin", "end", "limit", "wanted"),
     [
         ([0, 0], [100, 300], 40, [10, 30]),
+        # Of what there is to read, wherever that begins.
+        ([1000, 0], [1100, 300], 40, [1010, 30]),
         # Less than one record is one: the slow ones move, too, and the limit is passed by that.
         ([0, 0], [1, 1000], 10, [1, 9]),
         ([0, 0, 0], [10, 10, 10], 1, [1, 1, 1]),
