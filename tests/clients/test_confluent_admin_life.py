@@ -108,6 +108,27 @@ def test_dropped(broker, kind):
     assert gone()
 
 
+@pytest.mark.parametrize("kind", [AdminClient, Producer])
+def test_dropped_while_somebody_is_in_the_middle_of_it(broker, kind):
+    """Garbage is collected by whoever is at it: to wait for a lock there may be to wait for ever."""
+    client = kind({"bootstrap.servers": broker.bootstrap})
+    assert client.list_topics(timeout=CALL_S).brokers
+    desk = client._desk
+    held = [desk._lock, desk._hands._shutdown_lock]
+    for lock in held:
+        assert lock.acquire(timeout=CALL_S)
+    waiting = threading.Thread(target=gc.collect, daemon=True)
+    client.itself = client
+    del client
+    waiting.start()
+    waiting.join(CALL_S)
+    for lock in held:
+        lock.release()
+    assert not waiting.is_alive()
+    desk._thread.join(CALL_S)
+    assert not desk._thread.is_alive()
+
+
 @pytest.mark.parametrize("kind", [Consumer, Producer])
 def test_threads_that_ask_at_once_have_one_that_asks(broker, kind, monkeypatch):
     class Slow(admin_cluster.Desk):

@@ -75,7 +75,7 @@ class AdminClient(MetadataMethods):
             self._desk = Desk(of_admin(given), listen, partial(_watch, weakref.ref(self._heard)))
         except KafkaConfigurationError as error:
             raise raised(error) from error
-        weakref.finalize(self, self._desk.close)
+        weakref.finalize(self, self._desk.let_go)
         self._config, self._began_at = given, time.time()
         self._heard.serve_for(self)
         if self._heard.tells_anything:  # theirs connects before it is asked anything

@@ -84,7 +84,7 @@ class OwnDesk(MetadataMethods):
                 raise RuntimeError("Handle has been closed") from None
             if self._desk is None:
                 self._desk = Desk(of_admin(self._config))
-                weakref.finalize(self, self._desk.close)  # of one that nobody closes
+                weakref.finalize(self, self._desk.let_go)  # of one that nobody closes
             return self._desk
 
     def _close_desk(self) -> None:

@@ -181,6 +181,14 @@ class Desk:
         if self._hands is not None:
             self._hands.shutdown(wait=False)
 
+    def let_go(self) -> None:
+        """The same for who collects garbage, which may be anybody, in the middle of anything: it
+        takes no lock, and waits for nothing.
+        """
+        if self._loop is not None and self._process == os.getpid():
+            with suppress(RuntimeError):  # it is over
+                self._loop.call_soon_threadsafe(self.close)
+
     async def _end(self) -> None:
         await self._asker.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -44,6 +44,7 @@ class Committing:
     _rebalances: Rebalances
     _stored: Stored
     _commits_itself: bool
+    _patience_ms: int  # with brokers that are not there, when partitions go
     _on_commit: Any
 
     def _need(self) -> Reader:
@@ -119,11 +120,11 @@ class Committing:
             return
         self._begin_anew()
         wanted = self._stored.to_commit(places)
-        if not wanted or not reader.bootstrap_connected():
+        if not wanted:
             return
         error: KafkaError | None = None
         try:
-            reader.commit(wanted)
+            reader.commit(wanted, self._patience_ms)
         except OurError as failed:
             error = told(failed)
         self._stored.committed(wanted)

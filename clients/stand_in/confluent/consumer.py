@@ -64,6 +64,7 @@ class Consumer(Committing, OwnDesk):
         self._auto_ms = conf.get("auto.commit.interval.ms", 5_000)
         self._commits_itself: bool = conf.get("enable.auto.commit", True)
         self._commit_at = reader.now_ms() + self._auto_ms
+        self._patience_ms = conf.get("session.timeout.ms", 45_000)
         self._on_commit = conf.calls.get("on_commit")
         self._tells_ends: bool = conf.get("enable.partition.eof", False)
         self._ends = Ends(reader, conf.get("fetch.wait.max.ms", 500))
