@@ -9,6 +9,8 @@ import weakref
 import confluent_kafka
 import pytest
 
+import kcore
+from kcore.broker import BrokerConfig
 from kcore.clients.stand_in.confluent.names import MODULES
 from kcore.embedded import EmbeddedBroker
 
@@ -217,3 +219,77 @@ def test_in_the_child_of_a_fork_nothing_is_taken(make):
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert producer.flush(30) == 0
+
+
+def _transactional(broker, **conf):
+    own = {"bootstrap.servers": broker.bootstrap, "transactional.id": "unknown"}
+    producer = OURS.Producer(own | conf)
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    return producer
+
+
+def _seen(broker, topic):
+    with kcore.Consumer(
+        bootstrap_servers=broker.bootstrap, isolation_level="read_committed"
+    ) as consumer:
+        place = kcore.TopicPartition(topic, 0)
+        consumer.assign([place])
+        consumer.seek_to_beginning(place)
+        return [record.value for record in consumer.read_until(consumer.end_offsets([place]))]
+
+
+@pytest.fixture
+def strict():
+    """A broker that makes no topics by itself."""
+    with EmbeddedBroker(config=BrokerConfig(auto_create_topics=False)) as broker:
+        yield broker
+
+
+def test_what_waits_for_its_topic_goes_with_the_transaction_that_is_aborted(strict):
+    told = []
+    producer = _transactional(strict)
+    producer.produce("later", "aborted", on_delivery=lambda error, _: told.append(error.name()))
+    producer.abort_transaction(20)
+    assert told == ["_PURGE_QUEUE"]
+    producer.begin_transaction()
+    strict.create_topic("later")
+    producer.produce("later", "committed")
+    producer.commit_transaction(20)
+    producer.close()
+    assert _seen(strict, "later") == [b"committed"]
+
+
+def test_a_transaction_is_not_committed_without_what_waits_for_its_topic(strict):
+    producer = _transactional(strict)
+    producer.produce("late", "v")
+    with pytest.raises(OURS.KafkaException) as wait:
+        producer.commit_transaction(0.2)
+    error = wait.value.args[0]
+    assert (error.name(), error.retriable()) == ("_TIMED_OUT", True)
+    strict.create_topic("late")
+    producer.commit_transaction(20)
+    producer.close()
+    assert _seen(strict, "late") == [b"v"]
+
+
+@pytest.mark.parametrize("how", ["timeout", "purge"])
+def test_nor_without_what_had_no_topic_in_time(strict, how):
+    strict.create_topic("there")
+    producer = _transactional(
+        strict, **{"message.timeout.ms": 300, "transaction.timeout.ms": 60_000}
+    )
+    producer.produce("there", "v")
+    producer.produce("nowhere", "v")
+    if how == "purge":
+        producer.purge(in_flight=False)
+    with pytest.raises(OURS.KafkaException) as failed:
+        producer.commit_transaction(20)
+    error = failed.value.args[0]
+    assert (error.name(), error.txn_requires_abort()) == ("_INCONSISTENT", True)
+    producer.abort_transaction(20)
+    producer.begin_transaction()
+    producer.produce("there", "again")
+    producer.commit_transaction(20)
+    producer.close()
+    assert _seen(strict, "there") == [b"again"]

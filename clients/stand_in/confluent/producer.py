@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
 from kcore.clients.stand_in.confluent.deliveries import Callback, Unsent, timed_out, why_failed
 from kcore.clients.stand_in.confluent.errors import (
+    KafkaError,
     KafkaException,
     code_of,
     failure,
@@ -30,6 +31,7 @@ from kcore.clients.stand_in.confluent.statistics import of_producer as statistic
 from kcore.clients.stand_in.confluent.transactions import Transactions
 from kcore.clients.stand_in.confluent.writer import Writer, refused
 from kcore.errors import KafkaError as OurError
+from kcore.errors import KafkaTimeoutError
 from kcore.events import Event
 from kcore.limits import MAX_INT32
 from kcore.transports import monotonic_s
@@ -153,12 +155,26 @@ class Producer(Outgoing, Transactions, OwnDesk):
                     if not self._put(writer, unsent):
                         if now < until:
                             break
-                        self._counter.fail(unsent, timed_out(topic))
+                        self._fail(unsent, timed_out(topic))
                 except OurError as error:
-                    self._counter.fail(unsent, _not_taken(error).args[0])
+                    self._fail(unsent, _not_taken(error).args[0])
                 kept.popleft()
             if not kept:
                 del self._kept[topic]
+
+    def _fail(self, unsent: Unsent, error: KafkaError) -> None:
+        """A message that no batch has taken is told of, and its transaction is not to be
+        committed.
+        """
+        self._counter.fail(unsent, error)
+        self._unwritten += 1
+
+    def _give_up_kept(self) -> None:
+        with self._taking:
+            for kept in self._kept.values():
+                for one in kept:
+                    self._fail(one.unsent, named("_PURGE_QUEUE"))
+            self._kept.clear()
 
     def statistics(self) -> str:
         """What stats_cb is given."""
@@ -169,9 +185,10 @@ class Producer(Outgoing, Transactions, OwnDesk):
     def see(self, event: Event) -> None:
         """What our producer says beside deliveries; not for programs."""
 
-    def _put_everything(self, timeout: float) -> None:
-        until = None if timeout < 0 else monotonic_s() + timeout
-        while self._kept and (until is None or monotonic_s() < until):
+    def _put_everything(self, until: float | None) -> None:
+        while self._kept:
+            if until is not None and monotonic_s() >= until:
+                raise KafkaTimeoutError(f"{next(iter(self._kept), '')} is not known yet")
             time.sleep(_LOOK_S)
 
     def produce_batch(
@@ -281,12 +298,8 @@ class Producer(Outgoing, Transactions, OwnDesk):
         (_PURGE_INFLIGHT), which may be written nevertheless.
         """
         writer = self._need()
-        with self._taking:
-            if in_queue:
-                for kept in self._kept.values():
-                    for one in kept:
-                        self._counter.fail(one.unsent, named("_PURGE_QUEUE"))
-                self._kept.clear()
+        if in_queue:
+            self._give_up_kept()
         if in_queue and in_flight:
             writer.give_up()
 

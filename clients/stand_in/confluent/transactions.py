@@ -18,6 +18,7 @@ from kcore.clients.stand_in.confluent.errors import (
 from kcore.clients.stand_in.confluent.offsets import of_partitions
 from kcore.clients.stand_in.confluent.writer import Writer
 from kcore.limits import MAX_INT32
+from kcore.transports import monotonic_s
 
 
 class Transactions:
@@ -29,6 +30,7 @@ class Transactions:
     """
 
     _under_way = ""  # the verb that was not over in time
+    _unwritten = 0  # messages of this transaction that came into no batch
 
     def _need(self) -> Writer:
         raise NotImplementedError
@@ -41,17 +43,27 @@ class Transactions:
     def begin_transaction(self) -> None:
         """What is produced from now on is in one transaction."""
         self._run("begin_transaction", self._need().begin_transaction)
+        self._unwritten = 0
 
     def commit_transaction(self, timeout: float = -1) -> None:
         """Deliver everything, and make it visible."""
         writer = self._need()
-        self._put_everything(timeout)
-        self._run("commit_transaction", lambda: writer.commit_transaction(_limit(timeout)))
+        self._run("commit_transaction", lambda: self._commit(writer, timeout))
         self._serve()
+
+    def _commit(self, writer: Writer, timeout: float) -> None:
+        until = None if timeout < 0 else monotonic_s() + timeout
+        self._put_everything(until)
+        if self._unwritten:
+            self._under_way = ""
+            why = f"{self._unwritten} message(s) failed delivery (see individual delivery reports)"
+            raise failure("_INCONSISTENT", why, txn_requires_abort=True)
+        writer.commit_transaction(_limit(-1 if until is None else max(0, until - monotonic_s())))
 
     def abort_transaction(self, timeout: float = -1) -> None:
         """Drop what was not sent, and have nobody see the rest."""
         writer = self._need()
+        self._give_up_kept()
         self._run("abort_transaction", lambda: writer.abort_transaction(_limit(timeout)))
         self._serve()
 
@@ -74,8 +86,12 @@ class Transactions:
         """Tell the program what became of its messages."""
         raise NotImplementedError
 
-    def _put_everything(self, timeout: float) -> None:
-        """What has no batch yet is to get one, before the transaction ends."""
+    def _put_everything(self, until: float | None) -> None:
+        """What has no batch yet is to get one, before the transaction ends. KafkaTimeoutError."""
+        raise NotImplementedError
+
+    def _give_up_kept(self) -> None:
+        """Or it fails."""
         raise NotImplementedError
 
     def _run(self, verb: str, call: Callable[[], object]) -> None:
