@@ -110,7 +110,7 @@ def test_dropped(broker, kind):
 
 @pytest.mark.parametrize("kind", [AdminClient, Producer])
 def test_dropped_while_somebody_is_in_the_middle_of_it(broker, kind):
-    """Garbage is collected by whoever is at it: to wait for a lock there may be to wait for ever."""
+    """Who collects garbage may be in the way of whom it waits for."""
     client = kind({"bootstrap.servers": broker.bootstrap})
     assert client.list_topics(timeout=CALL_S).brokers
     desk = client._desk

@@ -2,6 +2,7 @@
 wait for nothing. All of them, and on a real Kafka: tests/interop/test_confluent_kafka.py.
 """
 
+import time
 import types
 
 import confluent_kafka
@@ -142,7 +143,7 @@ def test_a_message():
         hash(ours)
 
 
-def _three_read(where, topic, group, **conf):
+def _three_read(where, topic, group, *, by_hand=True, **conf):
     """A consumer that was handed three records, and what on_commit is told."""
     with kcore.Producer(bootstrap_servers=where) as producer:
         for _ in range(3):
@@ -153,8 +154,11 @@ def _three_read(where, topic, group, **conf):
         told.append((None if error is None else error.name(), [one.offset for one in partitions]))
 
     own = {"bootstrap.servers": where, "group.id": group, "on_commit": on_commit}
-    consumer = OURS.Consumer(own | conf)
-    consumer.assign([OURS.TopicPartition(topic, 0, 0)])
+    consumer = OURS.Consumer(own | {"auto.offset.reset": "earliest"} | conf)
+    if by_hand:
+        consumer.assign([OURS.TopicPartition(topic, 0, 0)])
+    else:
+        consumer.subscribe([topic])
     assert [consumer.poll(10).offset() for _ in range(3)] == [0, 1, 2]
     return consumer, told
 
@@ -250,3 +254,87 @@ def test_the_text_beside_an_offset_is_the_same_for_both(where, writer, text):
         (found,) = consumer.committed([reader.TopicPartition("texts", 0)], timeout=10)
         consumer.close()
         assert (found.offset, found.metadata) == (1, text)
+
+
+def _strike(consumer, monkeypatch, calls):
+    """Ctrl-C in the poll of ours that comes after so many."""
+    poll = consumer._reader.poll
+
+    def struck(*given):
+        nonlocal calls
+        calls -= 1
+        if calls < 0:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return poll(*given)
+
+    monkeypatch.setattr(consumer._reader, "poll", struck)
+
+
+@pytest.mark.parametrize("seen", [1, 2])
+def test_what_a_consume_that_was_struck_had_in_hand_comes_again(monkeypatch, seen):
+    with EmbeddedBroker() as broker:
+        where = broker.bootstrap
+        with kcore.Producer(bootstrap_servers=where) as producer:
+            for number in range(9):
+                producer.send("struck", b"%d" % number, partition=0)
+        conf = {
+            "bootstrap.servers": where,
+            "group.id": "struck",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+        for _ in range(2):  # closed at once, and after a look at the rest
+            with OURS.Consumer(conf) as consumer:
+                consumer.subscribe(["struck"])
+                first = [one.offset() for _ in range(seen) for one in consumer.consume(1, 10)]
+                _strike(consumer, monkeypatch, 3)
+                with pytest.raises(KeyboardInterrupt):
+                    consumer.consume(100, 10)
+                if first[0]:
+                    rest = consumer.consume(10 - 2 * seen, 10)
+                    assert [one.offset() for one in rest] == [*range(2 * seen, 10)]
+                    assert rest[-1].error().name() == "_PARTITION_EOF"
+            assert first == [*range(first[0], first[0] + seen)]
+            assert _committed(where, "struck") == {"struck": 9 if first[0] else seen}
+
+
+def test_ctrl_c_in_a_poll_takes_no_commit_of_a_close(monkeypatch):
+    with EmbeddedBroker() as broker:
+        consumer, _ = _three_read(broker.bootstrap, "c", "c", by_hand=False)
+        wait = consumer._reader._engine.pump.transport.wait
+
+        def struck(_timeout_ms):
+            consumer._reader._engine.pump.transport.wait = wait
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(consumer._reader._engine.pump.transport, "wait", struck)
+        with pytest.raises(KeyboardInterrupt):
+            consumer.poll(10)
+        consumer.close()
+        assert _committed(broker.bootstrap, "c") == {"c": 3}
+
+
+@pytest.mark.slow
+def test_a_close_waits_no_longer_for_brokers_that_are_gone_than_its_session_lasts():
+    with EmbeddedBroker() as broker:
+        conf = {"session.timeout.ms": 6_000}
+        consumer, _ = _three_read(broker.bootstrap, "gone", "gone", by_hand=False, **conf)
+        broker.stop()
+        began = time.monotonic()
+        consumer.close()
+        assert time.monotonic() - began < 20
+
+
+def test_what_was_left_out_of_an_assignment_is_read_by_the_next_subscription(where):
+    with kcore.Admin(bootstrap_servers=where) as admin:
+        admin.create_topics([NewTopic("left", 2, 1)])
+    with kcore.Producer(bootstrap_servers=where) as producer:
+        for number in range(4):
+            producer.send("left", b"v", partition=number % 2)
+    conf = {"bootstrap.servers": where, "group.id": "left", "auto.offset.reset": "earliest"}
+    with OURS.Consumer(conf) as consumer:
+        consumer.subscribe(["left"], on_assign=lambda one, places: one.assign(places[:1]))
+        assert [one.partition() for one in consumer.consume(2, 10)] == [0, 0]
+        consumer.subscribe(["left"])
+        assert [one.partition() for one in consumer.consume(2, 10)] == [1, 1]

@@ -15,7 +15,15 @@ from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.admin_cluster import OwnDesk
 from kcore.clients.stand_in.confluent.committing import Committing
 from kcore.clients.stand_in.confluent.ends import Ends
-from kcore.clients.stand_in.confluent.errors import KafkaError, failure, named, raised, told, words
+from kcore.clients.stand_in.confluent.errors import (
+    CODES,
+    KafkaError,
+    failure,
+    named,
+    raised,
+    told,
+    words,
+)
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.hand import Hand
 from kcore.clients.stand_in.confluent.happenings import Happenings
@@ -300,6 +308,7 @@ class Consumer(Committing, OwnDesk):
         until = self._until(timeout)
         messages: list[Message] = []
         last = self._stored.last
+        before: dict[Place, tuple[Any, int]] = {}  # what was handed over last, and what came then
         try:
             while len(messages) < num_messages:
                 with self._gate:
@@ -309,12 +318,14 @@ class Consumer(Committing, OwnDesk):
                         messages.append(self._ready.popleft())
                     left = num_messages - len(messages)
                     for place, records in self._hand.take(left):
+                        before.setdefault(place, (last.get(place), records[0].offset))
                         last[place] = records[-1]
                         messages += map(of_record, records)
                         left -= len(records)
                     found = self._read(reader, wait, left) if left else None
                     if found:
                         for place, records in found.items():
+                            before.setdefault(place, (last.get(place), records[0].offset))
                             last[place] = records[-1]
                             messages += map(of_record, records)
                     elif (
@@ -325,9 +336,31 @@ class Consumer(Committing, OwnDesk):
                         break
                 self._gate.give_way()
         except BaseException:
-            self._ready.extendleft(reversed(messages))  # nobody has seen them
+            self._take_back(messages, before)
             raise
         return messages
+
+    def _take_back(self, messages: list[Message], before: dict[Place, tuple[Any, int]]) -> None:
+        """Nobody has seen these: they come again, and are not committed."""
+        for one in reversed(messages):
+            error = one.error()
+            if error is not None and error.code() != CODES["_PARTITION_EOF"]:
+                self._ready.appendleft(one)
+        if self._reader is None:
+            return
+        self._ends.forget(self._rebalances.places())  # they are told behind what is read again
+        last = self._stored.last
+        for place in [*before]:
+            record, _ = before[place]
+            if last.pop(place, None) is None:
+                del before[place]  # it has gone meanwhile
+            elif record is not None:
+                last[place] = record
+        self._drop_hand()
+        with self._gate:
+            reader = self._need()
+            for place in before.keys() & (reader.assignment() - self._begin_anew()):
+                reader.go_back(place, before[place][1])
 
     def _until(self, timeout: float) -> float | None:
         return None if timeout < 0 else self._need().now_ms() + timeout * 1000

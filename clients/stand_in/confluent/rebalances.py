@@ -172,7 +172,10 @@ class Rebalances:
     def forget(self) -> None:
         """Nothing is subscribed any more, or something else."""
         self._by_hand = []
+        back = self._left_out & self._reader.assignment()
         self._left_out.clear()
+        if back:  # what the program before has left out is read as all else is
+            self._reader.resume(*sorted(back))
 
     @property
     def by_hand(self) -> bool:
