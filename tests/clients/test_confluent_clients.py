@@ -338,3 +338,33 @@ def test_what_was_left_out_of_an_assignment_is_read_by_the_next_subscription(whe
         assert [one.partition() for one in consumer.consume(2, 10)] == [0, 0]
         consumer.subscribe(["left"])
         assert [one.partition() for one in consumer.consume(2, 10)] == [1, 1]
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 5, 10, 50])
+def test_a_close_commits_what_was_handed_over_and_nothing_that_poll_has_ahead(
+    ninety, by_hand, count
+):
+    group = f"ahead-{by_hand}-{count}"
+    conf = {
+        "bootstrap.servers": ninety.bootstrap,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+    }
+    with OURS.Consumer(conf) as consumer:
+        if by_hand:
+            consumer.assign([OURS.TopicPartition("ninety", 0)])
+        else:
+            consumer.subscribe(["ninety"])
+        assert [consumer.poll(10).offset() for _ in range(count)] == [*range(count)]
+    assert ninety.committed_offsets(group, "ninety") == [count]
+
+
+@pytest.fixture(scope="module")
+def ninety():
+    """A broker with a topic of so many records."""
+    with EmbeddedBroker() as broker:
+        with kcore.Producer(bootstrap_servers=broker.bootstrap) as producer:
+            for number in range(90):
+                producer.send("ninety", b"%d" % number)
+        yield broker

@@ -80,6 +80,7 @@ class Consumer(Committing, OwnDesk):
         self._missing: set[str] = set()
         self._stored = Stored(by_itself=conf.get("enable.auto.offset.store", True))
         self._hand = Hand(self._stored.last)
+        self._unread: dict[Place, int] = {}  # what was in hand when it was closed
         self._rebalances = Rebalances(self, reader, self._stored, self._keep)
         self._rebalances.changed = self._ends.forget
         self._stored.passed = self._passed
@@ -88,7 +89,9 @@ class Consumer(Committing, OwnDesk):
     def _passed(self, place: Place) -> int | None:
         """See Stored."""
         reader = self._reader
-        if reader is None or self._hand.holds(place) or not reader.here(place):
+        if reader is None or place in self._unread or self._hand.holds(place):
+            return None
+        if not reader.here(place):
             return None
         return reader.core.position(place)  # type: ignore[no-any-return]
 
@@ -340,6 +343,21 @@ class Consumer(Committing, OwnDesk):
             raise
         return messages
 
+    def handed_over(self) -> dict[Place, Any]:
+        """The record handed over last of each partition, for `take_back`; not for programs."""
+        return dict(self._stored.last)
+
+    def take_back(self, messages: list[Message], last: dict[Place, Any]) -> None:
+        """These were for somebody who has gone. last: what had been handed over before them; not
+        for programs.
+        """
+        before: dict[Place, tuple[Any, int]] = {}
+        for one in messages:
+            place = Place(one.topic(), one.partition())  # type: ignore[arg-type]
+            if one.error() is None:
+                before.setdefault(place, (last.get(place), one.offset()))  # type: ignore[arg-type]
+        self._take_back(messages, before)
+
     def _take_back(self, messages: list[Message], before: dict[Place, tuple[Any, int]]) -> None:
         """Nobody has seen these: they come again, and are not committed."""
         for one in reversed(messages):
@@ -471,7 +489,7 @@ class Consumer(Committing, OwnDesk):
         with self._gate:
             if self._reader is None:
                 return
-            self._hand.leave()
+            self._unread = self._hand.leave()
             try:
                 if self._rebalances.by_hand:
                     self._keep(self._rebalances.places())
