@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
+from math import inf
 from queue import SimpleQueue
 from typing import Any, Final, Self
 
 from kcore.clients.stand_in.confluent.consumer import Consumer
 from kcore.clients.stand_in.confluent.errors import KafkaException
 from kcore.clients.stand_in.confluent.producer import Producer
+from kcore.transports import monotonic_s
 
 Task = Callable[[], object]
 _INSIDE: ContextVar[SimpleQueue[Task | None] | None] = ContextVar("kcore_inside", default=None)
 _CALLBACKS: Final = ("error_cb", "throttle_cb", "stats_cb", "on_commit")
 _REBALANCES: Final = ("on_assign", "on_revoke", "on_lost")
 _POLL_S: Final = 0.1
+_SLICE_S: Final = 1.0  # of a poll whose task may be gone
 
 
 def _awaited(loop: asyncio.AbstractEventLoop, callback: Any) -> Callable[..., Any]:
@@ -108,6 +111,40 @@ def _verb(name: str, kind: type) -> Callable[..., Any]:
     return call
 
 
+class _Reading:
+    """A `poll` (count: None) or a `consume` in a thread, which may go on when its task does not."""
+
+    def __init__(self, client: Consumer, timeout: float, count: int | None = None) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._count = count
+        self._stopped = False
+        self._before: dict[Any, Any] = {}
+
+    def __call__(self) -> Any:
+        """What came."""
+        self._before = self._client.handed_over()
+        if self._count is not None:
+            return self._client.consume(self._count, self._timeout)
+        until = monotonic_s() + (inf if self._timeout < 0 else self._timeout)
+        while True:
+            left = until - monotonic_s()
+            found = self._client.poll(max(0, min(left, _SLICE_S)))
+            if found is not None or left <= _SLICE_S or self._stopped:
+                return found
+
+    def stop(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped = True
+
+    def give_back(self, done: Future[Any]) -> None:
+        """What came is nobody's."""
+        if not done.cancelled() and done.exception() is None:
+            found = done.result()
+            messages = found if self._count is not None else [] if found is None else [found]
+            self._client.take_back(messages, self._before)
+
+
 class AIOConsumer:
     """A Consumer whose calls are coroutines, and its callbacks, too. In a running loop."""
 
@@ -125,6 +162,25 @@ class AIOConsumer:
         if self._closed:
             raise RuntimeError("Consumer closed")
         return await self._threads.run(call, *arguments, **keywords)
+
+    async def poll(self, timeout: float = -1) -> Any:
+        """As Consumer's. What a task that is cancelled would have got is for the next."""
+        return await self._read(_Reading(self._client, timeout))
+
+    async def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+        """The same of several."""
+        return await self._read(_Reading(self._client, timeout, num_messages))
+
+    async def _read(self, reading: _Reading) -> Any:
+        if self._closed or _INSIDE.get() is not None:
+            return await self._call(reading)
+        under_way = self._threads.executor.submit(reading)
+        try:
+            return await asyncio.wrap_future(under_way)
+        except asyncio.CancelledError:
+            reading.stop()
+            under_way.add_done_callback(reading.give_back)
+            raise
 
     async def subscribe(self, *arguments: Any, **keywords: Any) -> Any:
         """As Consumer's; callbacks are coroutines, called with this consumer."""
@@ -154,7 +210,7 @@ class AIOConsumer:
 
 
 for _name in (
-    "poll", "consume", "unsubscribe", "commit", "seek", "pause", "resume", "store_offsets",
+    "unsubscribe", "commit", "seek", "pause", "resume", "store_offsets",
     "committed", "assign", "unassign", "incremental_assign", "incremental_unassign", "assignment",
     "position", "consumer_group_metadata", "set_sasl_credentials", "list_topics", "cluster_id",
     "get_watermark_offsets", "offsets_for_times", "memberid",

@@ -163,7 +163,7 @@ class AsyncDeserializingConsumer(_Awaited, AIOConsumer):
         """As AIOConsumer's. ConsumeError: what is an error there. KeyDeserializationError,
         ValueDeserializationError.
         """
-        message: Message | None = await self._call(self._client.poll, timeout)
+        message: Message | None = await super().poll(timeout)
         if message is None:
             return None
         error = message.error()
@@ -173,7 +173,7 @@ class AsyncDeserializingConsumer(_Awaited, AIOConsumer):
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """As AIOConsumer's; what is an error stays one among them."""
-        found = await self._call(self._client.consume, num_messages, timeout)
+        found = await super().consume(num_messages, timeout)
         return [one if one.error() is not None else await self._deserialized(one) for one in found]
 
     async def _deserialized(self, message: Message) -> Message:
