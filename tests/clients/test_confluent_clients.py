@@ -368,3 +368,26 @@ def ninety():
             for number in range(90):
                 producer.send("ninety", b"%d" % number)
         yield broker
+
+
+def test_a_share_consumer_whose_password_is_refused_goes_on_and_says_so():
+    told = []
+    with EmbeddedBroker(security_protocol="SASL_PLAINTEXT", sasl_users={"ada": "right"}) as broker:
+        conf = {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "g",
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "ada",
+            "sasl.password": "wrong",
+            "error_cb": told.append,
+        }
+        with OURS.ShareConsumer(conf) as consumer:
+            consumer.subscribe(["t"])
+            began = time.process_time()
+            for _ in range(10):
+                assert list(consumer.poll(0.1)) == []
+            assert time.process_time() - began < 0.5
+            assert "SASL_AUTHENTICATION_FAILED" in {error.name() for error in told}
+            with pytest.raises(TypeError):
+                consumer.acknowledge_offset("t", 0, "0")

@@ -26,7 +26,7 @@ from kcore.clients.stand_in.confluent.errors import (
 )
 from kcore.clients.stand_in.confluent.gate import Gate
 from kcore.clients.stand_in.confluent.hand import Hand
-from kcore.clients.stand_in.confluent.happenings import Happenings
+from kcore.clients.stand_in.confluent.happenings import BACKGROUND, Happenings
 from kcore.clients.stand_in.confluent.messages import Message, of_record
 from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
 from kcore.clients.stand_in.confluent.options import Configuration, of_consumer, wrong
@@ -34,8 +34,8 @@ from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.rebalances import Callback, Rebalances, go_to
 from kcore.clients.stand_in.confluent.statistics import of_consumer as statistics_of
 from kcore.clients.stand_in.confluent.structures import TopicPartition
-from kcore.errors import AuthenticationFailedError, KafkaConnectionError, OffsetOutOfRangeError
 from kcore.errors import KafkaError as OurError
+from kcore.errors import OffsetOutOfRangeError
 from kcore.events import Event, GroupLeft, TopicsMissing
 from kcore.structs import ConsumerGroupMetadata
 from kcore.structs import TopicPartition as Place
@@ -44,7 +44,6 @@ _CLOSED: Final = "Consumer closed"
 _SLICE_MS: Final = 1_000  # of a wait without end
 _LOOK_MS: Final = 10  # for the ends of partitions, where they are told
 _CONSUMED_MAX: Final = 1_000_000
-_BACKGROUND: Final = (AuthenticationFailedError, KafkaConnectionError)
 _POLL_EXCEEDED: Final = "poll"
 
 
@@ -424,7 +423,7 @@ class Consumer(Committing, OwnDesk):
             return None
 
     def _note(self, error: OurError) -> None:
-        if isinstance(error, _BACKGROUND):
+        if isinstance(error, BACKGROUND):
             return  # told by error_cb
         heard = told(error)
         if isinstance(error, OffsetOutOfRangeError):  # raised only where nothing is to be done

@@ -35,6 +35,8 @@ log = Log("kcore.clients")
 _AGAIN_MS: Final = 10_000  # until the same is said once more
 _KINDS_MAX: Final = 100
 _CALLS_MAX: Final = 10_000  # that wait for a program which does not come back
+# What error_cb is told of, and no call of a consumer raises: it is tried again.
+BACKGROUND: Final = (errors.AuthenticationFailedError, errors.KafkaConnectionError)
 _AUTHENTICATION: Final = (errors.AuthenticationFailedError, errors.IllegalSaslStateError)
 
 

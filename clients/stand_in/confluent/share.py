@@ -13,7 +13,7 @@ from kcore.clients.stand_in.confluent.errors import (
     raised,
 )
 from kcore.clients.stand_in.confluent.gate import Gate
-from kcore.clients.stand_in.confluent.happenings import Happenings
+from kcore.clients.stand_in.confluent.happenings import BACKGROUND, Happenings
 from kcore.clients.stand_in.confluent.messages import Message, of_record
 from kcore.clients.stand_in.confluent.options import Configuration, of_share_consumer
 from kcore.clients.stand_in.confluent.reader import authenticate_as
@@ -34,6 +34,13 @@ class ShareReader(OurShareConsumer):
         """Have these hear of what happens."""
         self._engine.reporter = happenings
         happenings.watch(self._engine.core._links.measures)  # noqa: SLF001 - who measures anyway
+
+    def poll_on(self, wait_ms: float) -> Any:
+        """`poll`, whatever error_cb is told of."""
+        try:
+            return self.poll(wait_ms)
+        except BACKGROUND:
+            return {}
 
     def now_ms(self) -> int:
         """The clock."""
@@ -118,7 +125,7 @@ class ShareConsumer:
         while True:
             self._happenings.serve(reader.now_ms())
             left = _SLICE_MS if until is None else (until - monotonic_s()) * 1000
-            found = self._call(reader.poll, max(0, min(_SLICE_MS, left)))
+            found = self._call(reader.poll_on, max(0, min(_SLICE_MS, left)))
             if found:
                 return Messages([of_record(one) for records in found.values() for one in records])
             if until is not None and monotonic_s() >= until:
@@ -149,6 +156,8 @@ class ShareConsumer:
         reader = self._need()
         if not isinstance(topic, str) or not isinstance(partition, int):
             raise TypeError("topic must be a string, and partition a number")
+        if not isinstance(offset, int):
+            raise TypeError(f"offset must be a number, not {offset!r:.200}")
         self._call(reader.acknowledge_offset, topic, partition, offset, _kind(ack_type))
 
     def commit_sync(self, timeout: float = 60) -> dict[TopicPartition, KafkaException | None]:
