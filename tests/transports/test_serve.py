@@ -1,5 +1,6 @@
 """The serving pump alone: parts, partial writes, a core that deadlines come from."""
 
+import errno
 import random
 import selectors
 import socket
@@ -10,7 +11,7 @@ import pytest
 from kcore.actions import Disconnect, Send, SendParts
 from kcore.timers import NEVER
 from kcore.transports.memory import MemoryNetwork, MemorySelector
-from kcore.transports.serve import Server
+from kcore.transports.serve import ACCEPT_RETRY_MS, Server
 
 
 class Core:
@@ -184,3 +185,75 @@ def test_an_error_of_a_core_costs_the_link_it_came_with(network, where):
     until(lambda: other.readiness() & selectors.EVENT_READ)
     assert [str(fault) for fault in server.faults] == ["a bug"]
     server.stop()
+
+
+class Exhausted:
+    """A server without a descriptor for one more, on a clock of its own."""
+
+    def __init__(self, network, monkeypatch):
+        self.core, self.now_ms, self.full, self.tried = Core([]), 0, False, 0
+        self.network = network
+        listener = network.listen("h", 1)
+        accept = listener.accept
+
+        def exhausted():
+            self.tried += 1
+            if self.full:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return accept()
+
+        monkeypatch.setattr(listener, "accept", exhausted)
+        self.server = Server(
+            [(listener, self.core)], lambda: self.now_ms, selector=MemorySelector()
+        )
+        self.first = self.come()
+        self.full = True
+        self.second = self.come()
+        self.tried = 0
+
+    def come(self):
+        sock = self.network.connect("h", 1)
+        self.server._turn()
+        return sock
+
+
+@pytest.fixture
+def exhausted(network, monkeypatch):
+    made = Exhausted(network, monkeypatch)
+    yield made
+    made.server._release()
+
+
+def test_who_finds_no_descriptor_is_tried_again_after_a_while_and_not_before(exhausted):
+    server = exhausted.server
+    assert server._wait_s() == ACCEPT_RETRY_MS / 1000
+    for full, told in ((True, 1), (False, 2)):
+        exhausted.full = full
+        exhausted.now_ms += ACCEPT_RETRY_MS - 1
+        assert 0 < server._wait_s() <= 0.001
+        server._turn()
+        tried = exhausted.tried
+        exhausted.now_ms += 1
+        server._turn()
+        server._turn()
+        assert exhausted.tried > tried
+        assert exhausted.core.told == ["connected"] * told
+    assert server._wait_s() > ACCEPT_RETRY_MS
+
+
+def test_a_connection_that_ends_makes_room_at_once(exhausted):
+    exhausted.full = False
+    exhausted.first.close()
+    for _ in range(2):  # the end is read; the listener is
+        exhausted.server._turn()
+    assert exhausted.core.told == ["connected", "closed", "connected"]
+
+
+def test_a_core_is_refused_while_its_listener_waits_for_room(exhausted):
+    exhausted.server.refuse(exhausted.core)
+    assert exhausted.server._resting == []  # nothing that is closed is watched again
+    with pytest.raises(ConnectionRefusedError):
+        exhausted.network.connect("h", 1)
+    exhausted.now_ms += ACCEPT_RETRY_MS
+    exhausted.server._turn()
+    assert exhausted.second.recv_into(bytearray(1)) == 0
