@@ -15,6 +15,7 @@ from group_world import (
 
 from kcore.assignors import RangeAssignor, RebalanceProtocol, blobs
 from kcore.errors import (
+    DisconnectedError,
     IllegalStateError,
     ProtocolError,
 )
@@ -66,6 +67,48 @@ def test_d5_topics_without_metadata_are_left_out_in_the_end() -> None:
     given = {e.member_id: e.assignment for e in world.request(ApiKey.SYNC_GROUP).body.assignments}
     assert blobs.decode_assignment(given["other"])[0] == []
     assert blobs.decode_assignment(given[MEMBER])[0] == tps("t1-0 t1-1")
+
+
+@pytest.mark.parametrize("come_back", [False, True])
+def test_a_leader_that_has_its_metadata_when_its_coordinator_is_gone_joins_again(
+    come_back: bool,
+) -> None:
+    world = start("t1", group_instance_id="i") if come_back else start("t1")
+    world.host.fresh = False
+    lead(world, ("other", subscription_blob("t3")), skip_assignment=come_back)
+    assert not world.open(ApiKey.SYNC_GROUP)
+    world.run(3_000)
+    world.network.brokers = False
+    world.answer(ApiKey.HEARTBEAT, DisconnectedError("gone"))
+    assert not world.member.coordinator_known
+    world.cluster.set("t3", 1)
+    world.host.fresh = True
+    world.settle()
+    assert not world.new_events(ErrorRaised)
+    world.network.brokers = True
+    world.auto = True
+    world.run(3_000, poll_every=100)
+    assert world.member.stable
+
+
+@pytest.mark.parametrize("code", [E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION])
+def test_a_leader_that_is_put_out_while_it_waits_for_metadata_says_nothing_of_a_plan(
+    code: E,
+) -> None:
+    world = start("t1")
+    world.host.fresh = False
+    lead(world, ("other", subscription_blob("t3")))
+    world.run(3_000)
+    world.held.add(ApiKey.JOIN_GROUP)
+    world.answer(ApiKey.HEARTBEAT, code)
+    world.cluster.set("t3", 1)
+    world.host.fresh = True
+    world.run(1_000, poll_every=100)
+    assert not world.count(ApiKey.SYNC_GROUP)
+    world.held.clear()
+    world.auto = True
+    world.run(3_000, poll_every=100)
+    assert world.member.stable
 
 
 def test_c18_leader_rejoins_when_a_topic_grows_and_a_follower_does_not() -> None:
