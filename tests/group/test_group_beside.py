@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from consumer_world import ConsumerWorld
+from consumer_world import BEAT, INTERVAL_MS, ConsumerWorld
 from group_asks import AT5, T10, T11, commit, fetch, manual, stable
-from group_world import KEY, World, tp, tps
+from group_world import KEY, CooperativeRange, World, tp, tps
 
 from kcore.errors import (
     CommitFailedError,
     ConsumerStoppedError,
     DisconnectedError,
+    FencedInstanceIdError,
+    GroupAuthorizationFailedError,
     KafkaTimeoutError,
     UnsupportedVersionError,
 )
@@ -21,6 +23,7 @@ from kcore.events import (
     PartitionsLost,
     PartitionsRevoked,
 )
+from kcore.group.states import Step
 from kcore.structs import OffsetAndMetadata
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode as E
@@ -261,3 +264,75 @@ def test_what_is_lost_is_not_kept_by_who_goes_before_that_is_acknowledged(closes
     world.ack()
     assert world.host.owned == []
     assert not world.new_events(PartitionsLost, PartitionsRevoked)
+
+
+# -- out for good --------------------------------------------------------------------------------
+
+
+def told_step(step: Step) -> World:
+    """A static member whose listener is being told of something."""
+    config: dict[str, object] = {"group_instance_id": "i", "await_acknowledgement": True}
+    if step is Step.SHEDDING:
+        config["assignors"] = (CooperativeRange(),)
+    world = World(config=config)
+    world.become_stable()
+    world.member.request_rejoin("test", world.now)
+    world.poll()
+    if step is not Step.REVOKING:
+        world.ack()
+        world.join("t1-0")
+        world.poll()
+    assert world.member.step is step
+    world.new_events()
+    return world
+
+
+@pytest.mark.parametrize("polls_first", [False, True])
+@pytest.mark.parametrize("step", [Step.REVOKING, Step.SHEDDING, Step.ASSIGNING])
+def test_who_is_fenced_while_its_listener_is_told_of_something_stays_out(
+    step: Step, polls_first: bool
+) -> None:
+    world = told_step(step)
+    joins = world.count(ApiKey.JOIN_GROUP)
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, E.FENCED_INSTANCE_ID)
+    if polls_first:
+        world.poll()
+    world.ack()
+    world.settle()
+    world.poll()
+    world.run(5_000, poll_every=1_000)
+    raised = world.new_events(ErrorRaised)
+    assert raised
+    assert all(isinstance(event.error, FencedInstanceIdError) for event in raised)
+    assert world.host.owned == []
+    assert world.count(ApiKey.JOIN_GROUP) == joins
+
+
+@pytest.mark.parametrize("polls_first", [False, True])
+@pytest.mark.parametrize("step", [Step.SHEDDING, Step.ASSIGNING])
+def test_whom_the_coordinator_refuses_while_its_listener_is_told_of_something_stays_out(
+    step: Step, polls_first: bool
+) -> None:
+    world = ConsumerWorld(config={"await_acknowledgement": True})
+    world.become_stable()
+    world.next_beat()
+    world.beat("t1-0")
+    world.poll()
+    if step is Step.ASSIGNING:
+        world.ack()
+    assert world.member.step is step
+    world.new_events()
+    world.run(INTERVAL_MS)
+    world.refuse(E.GROUP_AUTHORIZATION_FAILED)
+    beats = world.count(BEAT)
+    if polls_first:
+        world.poll()
+    world.ack()
+    world.poll()
+    world.run(3 * INTERVAL_MS, poll_every=1_000)
+    raised = world.new_events(ErrorRaised)
+    assert raised
+    assert all(isinstance(event.error, GroupAuthorizationFailedError) for event in raised)
+    assert world.host.owned == []
+    assert world.count(BEAT) == beats
