@@ -215,6 +215,43 @@ def test_a_coordinator_has_a_link_of_its_own_and_is_never_asked_as_a_node():
     assert [event.node_id for event in world.kinds(LinkOpened)] == [1, 1]
 
 
+def test_a_node_that_is_on_its_way_or_greeted_is_asked_before_the_bootstrap():
+    world = World()
+    world.fail(-1, 0)
+    world.links.set_nodes(nodes(1), 0)
+    now = 1_000
+    world.ask(1, now)
+    (connect,) = world.connects()
+    assert world.links.least_loaded(now) == 1  # nothing is known against it
+    world.links.handle_closed(connect.link, "refused", now, more_addresses=False)
+    world.settle(now)
+    assert world.links.least_loaded(now) == -1
+    now = 5_000
+    world.ask(1, now)
+    (connect,) = world.connects()
+    assert world.links.least_loaded(now) == -1
+    world.greet(connect.link, now)
+    assert world.links.least_loaded(now) == 1  # though it has not answered anything yet
+
+
+@pytest.mark.parametrize("fault", [None, DisconnectedError("of another cluster")])
+def test_what_was_asked_of_a_node_that_is_dropped_is_answered(fault):
+    world = World()
+    world.links.set_nodes(nodes(1), 0)
+    link = world.open(1)
+    asked = world.ask(1)
+    world.actions()
+    world.links.drop(1, 0, fault, away_ms=500)
+    assert world.actions() == [Disconnect(link)]
+    world.settle()
+    (answer,) = asked
+    assert isinstance(answer.error, DisconnectedError)
+    assert str(fault or "given up") in str(answer.error)
+    assert world.links.in_flight(1) == 0
+    assert world.links.reach(1, 499) is Reach.BACKOFF
+    assert world.links.reach(1, 500) is Reach.IDLE
+
+
 @pytest.mark.parametrize("node_id", [2**30 - 1, 2**30, 2_000_000_000, 2**31 - 1])
 def test_a_node_whose_id_is_high_is_asked_like_any_other_and_so_is_its_coordinator(node_id):
     world = World()

@@ -120,6 +120,7 @@ def test_a_listener_without_sasl():
     peer.greet()
     peer.handshake(error_code=34)
     assert isinstance(peer.link.error, IllegalSaslStateError)
+    assert "check security_protocol" in str(peer.link.error)
 
 
 @pytest.mark.parametrize("code", [-1, 29, 74, 12345])
@@ -406,3 +407,20 @@ def test_a_renewal_unanswered_ends_the_link_after_the_request_timeout():
     assert not peer.link.ended
     peer.link.handle_deadline(61_000)
     assert isinstance(peer.link.error, RequestTimedOutError)
+
+
+def test_a_renewal_has_the_time_of_all_that_is_in_flight_before_it():
+    peer = Peer(request_timeout_ms=1_000)
+    peer.set_up(session_lifetime_ms=10_000)
+    peer.send(timeout=12_000)
+    peer.send(timeout=60_000)
+    first, second = peer.requests()
+    peer.send(now=9_600, timeout=10**9)
+    peer.answer(first, MetadataResponse(), 11_000)
+    peer.answer(second, MetadataResponse(), 59_000)
+    (handshake,) = peer.requests()
+    peer.link.handle_deadline(60_999)
+    assert not peer.link.ended
+    peer.answer(handshake, SaslHandshakeResponse(), 60_999)
+    peer.authenticate(60_999)
+    assert peer.link.state is LinkState.READY
