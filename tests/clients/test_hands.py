@@ -285,3 +285,66 @@ def test_a_lane_of_which_all_was_given_up_is_one_that_nobody_has(hands):
     assert hands.take().share.partition == T1  # behind the two of which nothing is left
     put(hands, T0, (0, b"a"))
     assert hands.take().lane == (T0, b"a")
+
+
+def test_a_key_that_comes_again_when_it_was_done_with_is_handled_again(hands):
+    for offset in range(3):
+        put(hands, T0, (offset, b"a"))
+        slot = hands.take()
+        hands.finish(slot)
+        assert slot.offset == offset
+        assert nothing_is_ready(hands)
+    assert hands._lanes == {}
+    assert hands.uncommitted() == {T0: OffsetAndMetadata(3, "", 3)}
+
+
+def test_what_is_finished_and_then_given_up_is_in_hand_once(hands):
+    put(hands, T0, (0, b"a"), (1, b"b"), (2, b"c"))
+    put(hands, T1, (0, b"a"))
+    first = hands.take()
+    hands.finish(first)
+    hands.give_up([T0])
+    assert hands.in_flight == 1  # T1's
+
+
+def test_who_gives_a_partition_up_is_told_when_its_last_record_is_put_down(hands, told):
+    put(hands, T0, (0, b"a"), (1, b"b"))
+    put(hands, T1, (0, b"a"))
+    first, second, other = taken(hands, 3)
+    hands.give_up([T0])
+    hands.finish(other)
+    hands.finish(first)
+    assert told.times == 0
+    hands.finish(second)
+    assert told.times == 1
+
+
+def test_who_ends_is_told_when_nothing_is_handled_any_more(hands, told):
+    put(hands, T0, (0, b"a"), (1, b"b"), (2, b"c"))
+    first, second = taken(hands, 2)
+    hands.end(1)
+    hands.finish(first)
+    assert told.times == 0
+    hands.finish(second)
+    assert told.times == 1
+    assert hands.take() is None
+
+
+@pytest.mark.parametrize("goes", ["given up", "made anew"])
+def test_a_partition_that_is_not_there_any_more_is_not_long(hands, goes):
+    put(hands, T0, *((offset, b"a") for offset in range(10 * WINDOW_FACTOR)))
+    assert hands.long == {T0}
+    if goes == "given up":
+        hands.give_up([T0])
+    else:
+        hands.detach([T0])
+    assert hands.long == set()
+
+
+def test_of_a_topic_that_was_made_anew_nothing_is_begun_when_its_partition_goes(hands):
+    put(hands, T0, (0, b"a"), (1, b"b"))
+    put(hands, T1, (0, b"a"))
+    hands.detach([T0, T1])
+    hands.give_up([T0])
+    assert hands.in_flight == 1
+    assert hands.take().share.partition == T1
