@@ -35,6 +35,9 @@ _DEFAULTS: Final = (
 _DOCUMENTED_SINCE: Final = 3  # DescribeConfigs with what an entry is for (KIP-569)
 
 _Resource = tuple[ConfigResourceType, str]
+
+# The default of all brokers.
+_EVERY_BROKER: Final[_Resource] = (ConfigResourceType.BROKER, "")
 Change = tuple[AlterConfigOp, str | None]
 
 
@@ -122,7 +125,7 @@ def _describe(
         for row in body.results:
             key = _key(row)
             entries = {entry.name: _entry(entry) for entry in row.configs}
-            value = {name: one for name, one in entries.items() if _is_shown(one, shown)}
+            value = {name: one for name, one in entries.items() if _is_shown(key, one, shown)}
             yield Reply(key, row.error_code, value, row.error_message)
 
     outcomes = yield _split(
@@ -159,15 +162,16 @@ def _type(number: int) -> str:
     return (ConfigType(number) if number in set(ConfigType) else ConfigType.UNKNOWN).name
 
 
-def _is_shown(entry: Mapping[str, Any], shown: ConfigFilterType) -> bool:
+def _is_shown(key: _Resource | None, entry: Mapping[str, Any], shown: ConfigFilterType) -> bool:
     source = ConfigSourceType[entry["config_source"]]
+    by_default = source in _DEFAULTS and key != _EVERY_BROKER  # of which only what is set is told
     match shown:
         case ConfigFilterType.DYNAMIC:
             return not entry["read_only"]
         case ConfigFilterType.MODIFIED:
-            return source not in _DEFAULTS
+            return not by_default
         case ConfigFilterType.DEFAULT:
-            return source in _DEFAULTS
+            return by_default
         case ConfigFilterType.STATIC:
             return source is ConfigSourceType.STATIC_BROKER_CONFIG
     return True
@@ -186,7 +190,7 @@ def alter_configs(
     """kafka-python's {type: {name: "OK" or the error as text}}. Entries that are not named stay.
 
     raise_on_unknown: IllegalArgumentError (a ValueError), before anything is changed, for entries
-    that cannot be altered.
+    that cannot be altered; of the default of all brokers only these know which those are.
     """
     if raise_on_unknown:
         yield from _check_known(changes)
@@ -194,12 +198,13 @@ def alter_configs(
 
 
 def _check_known(changes: Mapping[_Resource, Iterable[str]]) -> Procedure[None]:
+    wanted = [key for key in changes if key != _EVERY_BROKER]
     outcome = yield from _describe(
-        dict.fromkeys(changes), synonyms=False, shown=ConfigFilterType.DYNAMIC
+        dict.fromkeys(wanted), synonyms=False, shown=ConfigFilterType.DYNAMIC
     )
     found = outcome.all_done()
-    for key, entries in changes.items():
-        unknown = sorted(set(entries) - found[key].keys())
+    for key in wanted:
+        unknown = sorted(set(changes[key]) - found[key].keys())
         if unknown:
             raise IllegalArgumentError(
                 f"{_name(key)} has no entry {', '.join(unknown)} that could be altered"

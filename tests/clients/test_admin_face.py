@@ -253,6 +253,27 @@ def test_configurations_of_brokers_come_from_them(admin):
         admin.describe_configs([ConfigResource("broker", "7")])
 
 
+def test_the_default_of_all_brokers_is_altered_shown_and_reset(admin):
+    """What is told of it is what was set: that is no list of what there is, nor by default."""
+    every, one = ConfigResource("broker", ""), ConfigResource("broker", "1")
+    set_to = ConfigResource("broker", "", {"log.retention.ms": "60000"})
+    assert admin.alter_configs([set_to], raise_errors=True) == {"broker": {"": "OK"}}
+
+    def shown(resource, shown="modified"):
+        (told,) = admin.describe_configs([resource], config_filter=shown)["broker"].values()
+        return {name: row["value"] for name, row in told.items()}
+
+    assert shown(every) == {"log.retention.ms": "60000"}
+    assert shown(every, "default") == {}
+    assert "log.retention.ms" not in shown(one)
+    assert shown(one, "default")["log.retention.ms"] == "60000"
+    assert admin.reset_configs([every]) == {"broker": {"": "OK"}}
+    assert shown(every) == {}
+    with pytest.raises(ValueError, match="broker '1' has no entry nope"):
+        admin.alter_configs([set_to, ConfigResource("broker", "1", {"nope": "1"})])
+    assert shown(every) == {}
+
+
 def test_configurations_that_are_refused(admin):
     unknown = ConfigResource("topic", "t", {"retention.mms": "1"})
     with pytest.raises(ValueError, match=r"no entry retention\.mms"):
