@@ -1,5 +1,7 @@
 """Questions on their way: what is tried again, what is not, and until when."""
 
+from uuid import UUID
+
 import pytest
 from scripted import CUT, SILENT
 from scripted_admin import APIS, CHANGES, VERBS, admin_world
@@ -10,6 +12,7 @@ from kcore.admin import (
 )
 from kcore.admin.topics import (
     create_topics,
+    describe_topics,
     list_topics,
 )
 from kcore.errors import KafkaTimeoutError, for_code
@@ -70,6 +73,13 @@ def test_what_a_version_cannot_say_is_refused():
         world.cut(client, link)
     made = create_topics([NewTopic("a")], validate_only=False, raise_errors=True, wait=False)
     refused(ApiKey.CREATE_TOPICS, 3, made, "before 2.4.*num_partitions")
+
+
+def test_topics_are_told_by_id_since_kafka_3_1():
+    _, cluster, client = admin_world()
+    cluster.apis[ApiKey.METADATA] = (cluster.apis[ApiKey.METADATA][0], 11)
+    with pytest.raises(errors.UnsupportedVersionError, match=r"by id: .*before 3\.1"):
+        client.run(describe_topics([UUID(int=7)]))
 
 
 # Errors -------------------------------------------------------------------------------------------

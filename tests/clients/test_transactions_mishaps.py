@@ -19,7 +19,7 @@ from transactional import (
 )
 
 from kcore import TopicPartition, errors
-from kcore.connection.calls import Answer
+from kcore.connection.calls import Answer, node_id_of
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import DisconnectedError
 from kcore.produce.transaction_states import TxnState
@@ -301,7 +301,7 @@ def test_the_coordinator_moves():
                 producer.begin_transaction()
                 producer.send("t", b"%d" % number, partition=number % 2).get(20)
                 whom = producer._core._transaction._coordinators
-                (node,) = {(1 << 31) - 1 - key for (kind, _), key in whom.items() if kind == 1}
+                (node,) = {node_id_of(key) for (kind, _), key in whom.items() if kind == 1}
                 broker.kill(node)
                 producer.send_offsets_to_transaction({T0: number + 1}, "g", 20)
                 producer.commit_transaction(20)

@@ -1,4 +1,6 @@
-"""A broker whose directory cannot be used, or is taken away under it."""
+"""A broker whose directory cannot be used, is another's, or is taken away under it; and the options
+that are kept there.
+"""
 
 import os
 import shutil
@@ -6,9 +8,12 @@ import shutil
 import pytest
 
 import kcore
+from kcore.admin import ConfigResource
+from kcore.broker import BrokerConfig
+from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.embedded.disk import StorageError
-from kcore.errors import KafkaTimeoutError
+from kcore.errors import KafkaTimeoutError, UsageError
 
 EARLIEST = {"auto_offset_reset": "earliest"}
 
@@ -61,3 +66,34 @@ def test_a_directory_that_is_deleted_is_missed(tmp_path, caplog, flush):
             reader.assign([("t", 0)])
             values = [record.value for record in reader.poll(timeout_ms=5_000)[("t", 0)]]
         assert values == [b"kept"]  # it reads from memory
+
+
+def test_a_directory_of_another_kind_of_broker_is_left_alone(tmp_path):
+    """Its groups would be looked for where they are not."""
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        broker.create_topic("t")
+    fewer = BrokerConfig(coordinator=CoordinatorConfig(offsets_topic_num_partitions=7))
+    with pytest.raises(UsageError, match=r"another kind of broker: .*'__consumer_offsets': 50"):
+        EmbeddedBroker(directory=tmp_path, config=fewer).start()
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        assert broker.topics() == {"t": 1}
+
+
+def test_options_of_brokers_are_there_after_a_restart(tmp_path):
+    every = ConfigResource("broker", "", {"log.retention.ms": "60000"})
+    one = ConfigResource("broker", "1", {"log.segment.bytes": "1048576"})
+    for time in range(3):
+        with (
+            EmbeddedBroker(directory=tmp_path) as broker,
+            kcore.Admin(bootstrap_servers=broker.bootstrap) as admin,
+        ):
+            if not time:
+                admin.alter_configs([every, one], raise_errors=True)
+                broker.create_topic("t")
+            asked = [ConfigResource("broker", name) for name in ("", "1")]
+            told = admin.describe_configs(asked)["broker"]
+            assert told[""]["log.retention.ms"]["value"] == "60000"
+            assert told["1"]["log.segment.bytes"]["value"] == "1048576"
+            topic = ConfigResource("topic", "t")
+            kept = admin.describe_configs([topic], config_filter="all")["topic"]["t"]
+            assert kept["retention.ms"]["value"] == "60000"
