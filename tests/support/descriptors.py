@@ -3,11 +3,23 @@
 import gc
 import os
 import time
+from contextlib import suppress
+
+
+def _open():
+    """What each is. Pipes are left out: librdkafka's threads have them, and make them when they
+    like; ours, and those of loops, are woken by sockets and events.
+    """
+    gc.collect()
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # that of the list itself, or closed by another thread
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [what for what in found if not what.startswith("pipe:")]
 
 
 def descriptors():
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
+    return len(_open())
 
 
 def wait_for_descriptors(before):
@@ -15,4 +27,5 @@ def wait_for_descriptors(before):
     end = time.monotonic() + 5
     while descriptors() > before and time.monotonic() < end:
         time.sleep(0.01)
-    assert descriptors() <= before
+    left = _open()
+    assert len(left) <= before, sorted(left)
