@@ -363,19 +363,19 @@ class Consumer(Committing, OwnDesk):
             error = one.error()
             if error is not None and error.code() != CODES["_PARTITION_EOF"]:
                 self._ready.appendleft(one)
-        if self._reader is None:
-            return
-        self._ends.forget(self._rebalances.places())  # they are told behind what is read again
-        last = self._stored.last
-        for place in [*before]:
-            record, _ = before[place]
-            if last.pop(place, None) is None:
-                del before[place]  # it has gone meanwhile
-            elif record is not None:
-                last[place] = record
-        self._drop_hand()
-        with self._gate:
-            reader = self._need()
+        with self._gate:  # a thread of one's own may be here (aio.py)
+            reader = self._reader
+            if reader is None:
+                return
+            self._ends.forget(self._rebalances.places())  # they are told behind what is read again
+            last = self._stored.last
+            for place in [*before]:
+                record, _ = before[place]
+                if last.pop(place, None) is None:
+                    del before[place]  # it has gone meanwhile
+                elif record is not None:
+                    last[place] = record
+            self._drop_hand()
             for place in before.keys() & (reader.assignment() - self._begin_anew()):
                 reader.go_back(place, before[place][1])
 
