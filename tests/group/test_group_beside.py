@@ -14,7 +14,6 @@ from kcore.errors import (
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
     KafkaTimeoutError,
-    UnsupportedVersionError,
 )
 from kcore.events import (
     CoordinatorFound,
@@ -122,19 +121,6 @@ def test_behind_a_join_that_is_parked_and_not_wanted_any_more_answers_take_no_lo
     world.host.owned = tps("t1-0")
     commit(world, deadline_ms=60_000)
     assert world.request(ApiKey.OFFSET_COMMIT).expires_at - world.now == 5_000
-
-
-def test_what_a_coordinator_does_not_serve_costs_nobody_the_coordinator() -> None:
-    world = World(config={"group_instance_id": "i"})
-    world.network.versions[ApiKey.JOIN_GROUP] = 4
-    world.subscribe("t1")
-    world.find()
-    world.poll()
-    (raised,) = world.new_events(ErrorRaised)
-    assert isinstance(raised.error, UnsupportedVersionError)
-    assert world.member.coordinator_known
-    assert not [event for event in world.events if isinstance(event, CoordinatorLost)]
-    assert world.network.drops == []
 
 
 @pytest.mark.parametrize("of_others", [False, True])

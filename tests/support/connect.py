@@ -5,7 +5,6 @@ interface, and MirrorMaker.
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kcore.cli.demo.java import KafkaInstallation
+from kcore.cli.demo.kafka_node import free_ports
 
 DISTRIBUTED = "org.apache.kafka.connect.cli.ConnectDistributed"
 MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
@@ -29,13 +29,6 @@ def until(met: Callable[[], Any], told: Callable[[], object]) -> None:
     while not met():
         assert time.monotonic() < end, told()
         time.sleep(0.3)
-
-
-def unused_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 class JavaProcesses:
@@ -92,7 +85,7 @@ class Connect:
 
     def start(self) -> subprocess.Popen[bytes]:
         """A worker; it answers when this is over."""
-        port = unused_port()
+        (port,) = free_ports(1)
         properties = {**self._properties, "listeners": f"http://127.0.0.1:{port}"}
         worker = self._processes.start(DISTRIBUTED, properties)
         self._workers[worker] = port
