@@ -65,7 +65,7 @@ class KeptJournal(Journal):
 
     def _rewrite(self) -> None:
         """What the journal says, in the place of all that it was told."""
-        batches = list(encode_items(self.entries(), 0, self.epoch))
+        batches = list(encode_items(self.items(), 0, self.epoch))
         self._files.replaced(0, self._next_offset, batches)
         self._live = self._size = sum(map(len, batches))
 

@@ -43,8 +43,8 @@ class Groups:
             if mine and partition not in self._led:
                 self._led.add(partition)
                 self._coordinator.handle_elected(partition)
-                entries = self._cluster.journal(partition).entries()
-                self._coordinator.handle_entries(partition, entries, local_ms)
+                items = self._cluster.journal(partition).items()
+                self._coordinator.handle_entries(partition, items, local_ms)
                 self._coordinator.handle_loaded(partition, local_ms)
             elif not mine and partition in self._led:
                 self._led.remove(partition)

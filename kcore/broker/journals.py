@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
-from kcore.coordinator import Entry, Item
+from kcore.coordinator import Entry, Item, Marker
 from kcore.coordinator.journal import NO_PRODUCER
+from kcore.coordinator.offsets import PRODUCERS_MAX
 
 
 class Journal:
@@ -22,6 +24,8 @@ class Journal:
         self._kept: dict[bytes, tuple[int, Entry]] = {}
         # Of transactions that are open: producer id -> key -> position and entry.
         self._open: dict[int, dict[bytes, tuple[int, Entry]]] = {}
+        # Of each producer its last marker, ended longest ago first: in which epoch it may write.
+        self._ended: OrderedDict[int, tuple[int, Marker]] = OrderedDict()
 
     def elect(self) -> int:
         """It has a new leader; its epoch."""
@@ -37,6 +41,10 @@ class Journal:
             position = next(self._positions)
             if not isinstance(item, Entry):
                 self._end(item.producer_id, committed=item.committed)
+                self._ended[item.producer_id] = (position, item)
+                self._ended.move_to_end(item.producer_id)
+                if len(self._ended) > PRODUCERS_MAX:
+                    self._ended.popitem(last=False)
             elif item.value is None:
                 self._kept.pop(item.key, None)
                 for producer_id in list(self._open):
@@ -56,8 +64,12 @@ class Journal:
                 self._kept[key] = (position, plain)
 
     def entries(self) -> list[Entry]:
+        """What its keys say, oldest first."""
+        return [item for item in self.items() if isinstance(item, Entry)]
+
+    def items(self) -> list[Item]:
         """What there is to load, oldest first."""
-        every = list(self._kept.values())
+        every: list[tuple[int, Item]] = [*self._kept.values(), *self._ended.values()]
         for pending in self._open.values():
             every += pending.values()
-        return [entry for _, entry in sorted(every, key=lambda at: at[0])]
+        return [item for _, item in sorted(every, key=lambda at: at[0])]

@@ -362,6 +362,23 @@ def test_a_journal_keeps_what_transactions_wrote_until_they_are_decided():
     assert told(Entry(b"x", b"1"), a, Entry(b"x", b"2")) == [(b"k", b"a", -1), (b"x", b"2", -1)]
 
 
+def test_a_journal_keeps_the_last_marker_of_each_producer(monkeypatch):
+    monkeypatch.setattr("kcore.broker.journals.PRODUCERS_MAX", 2)
+    journal = Journal()
+    pending, plain, first, last, other = (
+        Entry(b"k", b"b", 5, 1), Entry(b"x", b"1"),
+        Decision(5, 0, False), Decision(5, 1, True), Decision(6, 3, False),
+    )  # fmt: skip
+    journal.append([first, pending, plain])
+    assert journal.items() == [first, pending, plain]
+    journal.append([other, last])
+    committed = Entry(b"k", b"b")
+    assert journal.items() == [committed, plain, other, last]
+    assert journal.entries() == [committed, plain]
+    journal.append([Decision(7, 0, True)])
+    assert journal.items() == [committed, plain, last, Decision(7, 0, True)]
+
+
 def test_a_journal_counts_its_leaders():
     journal = Journal()
     assert [journal.elect(), journal.elect()] == [1, 2]

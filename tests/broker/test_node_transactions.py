@@ -324,6 +324,32 @@ def test_pending_offsets_move_with_their_group(trio):
     assert offset_of(trio) == 5
 
 
+def test_who_was_fenced_commits_nothing_at_the_next_coordinator_of_the_group_either():
+    """Before Kafka 3.6 nobody asks the transaction coordinator: the log of the group's offsets has
+    the producer's newest epoch. What was taken would be pending for ever.
+    """
+    duo = World(2, BrokerConfig(release=(3, 3)))
+    duo.topic()
+    late, maker = Producer(duo, old=True), Producer(duo, old=True)
+    late.init()
+    request = m.AddOffsetsToTxnRequest(
+        transactional_id="x", producer_id=late.id, producer_epoch=late.epoch, group_id="g"
+    )
+    assert late.coordinator.ask(request, 3).error_code == 0
+    duo.run(10_001)
+    assert late.state() == "CompleteAbort"
+    assert late.commit() == E.INVALID_PRODUCER_EPOCH
+    duo.cluster.stop_node(duo.cluster.coordinator_of("g"), duo.now_ms)
+    duo.drain()
+    assert late.commit() == E.INVALID_PRODUCER_EPOCH
+    assert offset_of(duo, version=8) == -1
+    assert maker.init() == 0
+    request.producer_epoch = maker.epoch
+    assert maker.coordinator.ask(request, 3).error_code == 0
+    assert maker.commit() == 0
+    assert offset_of(duo, version=8) == E.UNSTABLE_OFFSET_COMMIT
+
+
 def test_groups_that_are_kept_elsewhere(trio):
     maker = Producer(trio)
     maker.init()
