@@ -70,8 +70,11 @@ class World:
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
         if plan.exact and plan.transaction_version < EPOCHS_SINCE:
-            # It would end whatever transaction is open when it arrives.
-            self.network.never_linger = frozenset({ApiKey.END_TXN})
+            # One would end whatever transaction is open when it arrives, the others would begin one
+            # that nobody ends.
+            self.network.never_linger = frozenset(
+                {ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN}
+            )
         self.stage = Stage(
             plan,
             self.now,

@@ -321,7 +321,7 @@ class Copies:
         partition = self._partition_of(tp)
         if partition is None:
             return copy
-        end = min(partition.logs[node_id].end_offset for node_id in partition.isr)
+        end = min(_end_in_common(partition, node_id) for node_id in partition.isr)
         if copy.end < end:
             for data in partition.log.read(copy.end, _READ_BYTES, up_to=end).batches:
                 for info in describe_batches(data):
@@ -491,6 +491,16 @@ def judge_told(deal: Deal) -> None:
         raise ViolationError(
             Rule.ALL_OR_NOTHING, f"{deal} is committed, and {deal.name} has not asked for that"
         )
+
+
+def _end_in_common(partition: Partition, node_id: int) -> int:
+    """Behind what a replica surely has of the leader's log: one that has not been compared with it
+    yet may end in batches of a former leader, and has what was ever shown.
+    """
+    late = partition.late.get(node_id)
+    if late is None or late.aligned:
+        return partition.logs[node_id].end_offset
+    return max(log.high_watermark for log in partition.logs.values())
 
 
 def at(tp: TopicPartition) -> str:
