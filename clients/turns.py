@@ -147,18 +147,23 @@ class LoopTurns:
         assert loop is not None
         if self._pump.restless:
             self.turn_soon()
-        # An alarm that rings too early only sets the next one: most deadlines are put off.
-        due = self._pump.core.deadline()
-        if due < self._alarm_at:
-            if self._alarm is not None:
-                self._alarm.cancel()
-            wait_s = max(due - self.now_ms(), 0) / 1000
+        # An alarm that rings too early only sets the next one: most deadlines are put off. One
+        # whose time is over may have been struck (see `_ring`) before it did anything.
+        due, now = self._pump.core.deadline(), self.now_ms()
+        if due != NEVER and not now < self._alarm_at <= due:
+            # In this order: who is struck in between leaves one too many.
+            alarm, self._alarm = self._alarm, loop.call_later(max(due - now, 0) / 1000, self._ring)
             self._alarm_at = due
-            self._alarm = loop.call_later(wait_s, self._ring)
+            if alarm is not None:
+                alarm.cancel()
 
     def _ring(self) -> None:
         self._alarm, self._alarm_at = None, NEVER
-        self.turn()
+        try:
+            self.turn()
+        except BaseException:
+            self.turn_soon()  # a signal handler has raised: nothing else may bring another turn
+            raise
 
     # Waiting ------------------------------------------------------------------------------------
 

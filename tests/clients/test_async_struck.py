@@ -156,3 +156,41 @@ def test_a_consumer_goes_on(broker, topic):
             assert sum(struck) >= 5
 
     run(main())
+
+
+def test_a_member_whose_alarm_is_struck_lives_on(broker, topic):
+    """No answer of a fetch comes meanwhile that would make a turn in its place."""
+
+    async def main():
+        options = {"heartbeat_interval_ms": 20, "session_timeout_ms": 6_000} | QUICK
+        options |= {"group_id": topic, "fetch_max_wait_ms": 20_000}
+        consumer = AsyncConsumer(topic, bootstrap_servers=broker.bootstrap, **options)
+        driver, heard, rung = consumer._driver, [], []
+        ring, places = driver._ring, list(range(14, 0, -1))
+
+        def struck_ring():
+            if not places:
+                return ring()
+            with Strike(places.pop(), StruckError) as strike:
+                try:
+                    return ring()
+                finally:
+                    heard.clear()
+                    rung.append(strike.left <= 0)
+
+        async with consumer, asyncio.timeout(20):
+            while not consumer.assignment():
+                await consumer.getmany(timeout_ms=20)
+            consumer._engine.observer = lambda event: heard.append(type(event).__name__)
+            driver._ring = struck_ring
+            while places:
+                left = len(places)
+                while len(places) == left or "HeartbeatAnswered" not in heard:
+                    await asyncio.sleep(0.005)
+                    if left == 14:  # nothing of ours has run: it is the next call that looks
+                        with suppress(errors.KafkaError):
+                            await consumer.getmany()
+            assert sum(rung) >= 10
+            del driver._ring
+
+    run(main())
