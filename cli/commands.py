@@ -566,7 +566,10 @@ def sim(**given: Any) -> None:
     from kcore.cli.sim import SimOptions  # noqa: PLC0415
     from kcore.cli.sim import sim as run_sim  # noqa: PLC0415
 
-    sys.exit(endings.run(lambda: run_sim(SimOptions(**given))))
+    options = SimOptions(**given)
+    if conflict := options.conflict():
+        raise click.UsageError(conflict)
+    sys.exit(endings.run(lambda: run_sim(options)))
 
 
 @kcore.command()

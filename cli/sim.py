@@ -13,7 +13,15 @@ from typing import Any, Final
 from kcore.cli.endings import DONE, REFUSED, RefusalError, output
 from kcore.cli.sim_page import page_of
 from kcore.sim import Fault, Outcome, Plan, faults_of, overruled, plan_of, simulate
-from kcore.sim.plan import CONSUMER_SINCE, UPGRADE, exact, shared, upgrading
+from kcore.sim.plan import (
+    CONSUMER_SINCE,
+    NOT_OF_EXACT,
+    NOT_OF_SHARES,
+    UPGRADE,
+    exact,
+    shared,
+    upgrading,
+)
 
 TAIL_LINES: Final = 40
 
@@ -21,6 +29,7 @@ TAIL_LINES: Final = 40
 SHARE: Final = "share"  # all are members of share groups (KIP-932)
 EXACT: Final = "exactly-once"  # producers, and who reads and moves what they write; groups as drawn
 PROTOCOLS: Final = {"classic": 0.0, "consumer": 1.0, "both": 0.5, SHARE: 0.0, EXACT: None}
+_GO_WITHOUT: Final = {SHARE: NOT_OF_SHARES, EXACT: NOT_OF_EXACT}  # faults that say nothing there
 _SAY_EVERY: Final = 500  # runs
 
 
@@ -40,6 +49,14 @@ class SimOptions:
     faults: tuple[str, ...] | None = None
     trace: int = TAIL_LINES
     html: str | None = None  # the file to draw into
+
+    def conflict(self) -> str | None:
+        """What cannot be judged: of the words on the command line, which two are never together."""
+        if self.protocol == EXACT and self.groups not in {None, 1}:
+            return f"--protocol {EXACT} is of one group: what it moves is counted"
+        without = {kind.value for kind in _GO_WITHOUT.get(self.protocol or "", ())}
+        unfit = ",".join(word for word in self.faults or () if word in without)
+        return f"--protocol {self.protocol} is without --faults {unfit}" if unfit else None
 
     def plan(self, seed: int) -> Plan:
         """The plan of one seed. ValueError for a fault there is not."""

@@ -52,6 +52,29 @@ def test_a_fault_that_there_is_not():
     assert "'earthquake' is none of all, " in done.output
 
 
+@pytest.mark.parametrize(
+    ("protocol", "more", "said"),
+    [
+        ("exactly-once", ("--groups", "2"), "--protocol exactly-once is of one group"),
+        ("exactly-once", ("--faults", "cut,trim,hold"), "is without --faults trim,hold\n"),
+        ("share", ("--faults", "throttle"), "--protocol share is without --faults throttle\n"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(protocol, more, said):
+    """It was simulated, and rules were said to be broken that do not hold there."""
+    done = sim("--protocol", protocol, *more)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_what_goes_with_a_protocol_is_simulated():
+    calm = ("--duration", "1", "--faults", "cut")
+    for more in (("exactly-once", "--groups", "1"), ("share", "--groups", "2")):
+        done = sim("--protocol", *more, *calm)
+        assert done.exit_code == 0, done.output
+    assert sim("--faults", "trim,throttle", "--duration", "1").exit_code == 0
+
+
 def test_a_run_is_drawn_with_what_gives_it_again(tmp_path):
     path = tmp_path / "run.html"
     drawn = sim(
