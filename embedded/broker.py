@@ -14,6 +14,7 @@ from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Node
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.embedded import inside
 from kcore.embedded.access import AccessVerbs
 from kcore.embedded.arguments import check, checked_racks
@@ -298,10 +299,16 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         self._flush_now()
 
     def topics(self) -> dict[str, int]:
-        """Topic -> how many partitions it has."""
+        """Topic -> how many partitions it has; without those that coordinators keep groups and
+        transactions in, which are there once there are any.
+        """
         cluster, server = self._running()
         return server.call(
-            lambda _now_ms: {t.name: len(t.partitions) for t in cluster.topics.topics()}
+            lambda _now_ms: {
+                topic.name: len(topic.partitions)
+                for topic in cluster.topics.topics()
+                if topic.name not in INTERNAL_TOPICS
+            }
         )
 
     def produce(

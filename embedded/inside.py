@@ -101,7 +101,8 @@ def committed(server: Serving, cluster: Cluster, group: str, topic: str) -> list
     node = server.call(lambda _now_ms: cluster.nodes.get(cluster.coordinator_of(group)))
     if node is None:
         raise RefusedError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE, f"nobody keeps the group {group!r}: no node is up"
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"nobody keeps the group {group!r}: no node that has its journal is up",
         )
     wanted = OffsetFetchRequest.OffsetFetchRequestTopic(
         name=topic, partition_indexes=list(range(count))

@@ -12,7 +12,7 @@ cuts off the rest: what is left is a prefix of what was appended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +41,20 @@ class _Place(NamedTuple):
 
 
 class LogFiles:
-    """A `LogStore` (kcore.broker.stores). Raises StorageError."""
+    """A `LogStore` (kcore.broker.stores). Raises StorageError.
 
-    def __init__(self, folder: Path, disk: Disk, file_bytes: int = FILE_BYTES) -> None:
+    prepare: makes the folder, when there is something to write; None: it is there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        disk: Disk,
+        file_bytes: int = FILE_BYTES,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         self.folder = folder
+        self._prepare = prepare
         self._disk = disk
         self._file_bytes = file_bytes
         self._files: list[tuple[int, int]] = []  # (first offset it may have, bytes)
@@ -55,6 +65,7 @@ class LogFiles:
     def appended(self, data: bytes) -> None:
         """A batch was added at the end."""
         batch = read_header(data)
+        self._begin()
         first, size = self._files[-1] if self._files else (0, 0)
         if not self._files or (size and size + len(data) > self._file_bytes):
             first, size = batch.base_offset, 0
@@ -80,7 +91,7 @@ class LogFiles:
 
     def started(self, start_offset: int) -> None:
         """The log starts here now: files that end before go."""
-        self._disk.make_folder(self.folder)
+        self._begin()
         self._disk.replace(self.folder / _START, b"%d\n" % start_offset)
         ends = [first for first, _ in self._files[1:]] + [self._end_offset]
         gone = sum(end <= start_offset for end in ends[: len(self._files)])
@@ -114,6 +125,11 @@ class LogFiles:
         for index in touched[1:]:
             self._disk.remove(self._path(self._files[index][0]))
         self._files[touched[0] : touched[-1] + 1] = [(first, len(data))]
+
+    def _begin(self) -> None:
+        prepare, self._prepare = self._prepare, None
+        if prepare is not None:
+            prepare()
 
     # Life ----------------------------------------------------------------------------------------
 

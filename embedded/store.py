@@ -2,9 +2,8 @@
 
     <folder>/.lock                       held by the broker that uses it
     <folder>/cluster.log                 topics, options, access, leaders; a checked line a change
-    <folder>/node-1/orders-0/*.log       the replicas' logs (log_files.py)
-    <folder>/coordinators/__consumer_offsets-7/   the journals of groups (journal_files.py), and of
-    <folder>/coordinators/__transaction_state-7/  transactions
+    <folder>/node-1/orders-0/*.log       the replicas' logs (log_files.py), also of the topics that
+    <folder>/node-1/__consumer_offsets-7/*.log    coordinators keep groups and transactions in
 
 The store is told of every change in its order, before anything is answered. What it keeps of a
 partition is what a controller knows; the rest is in the logs themselves. A restart begins a new
@@ -20,6 +19,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,10 +30,10 @@ from kcore.broker.authorization.acls import Acl
 from kcore.broker.delegation.tokens import Principal, Token
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.sasl.credentials import Credential
-from kcore.broker.share.keeping import STATE_PARTITIONS
 from kcore.broker.topics import Topic
+from kcore.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError, unusable
-from kcore.embedded.journal_files import KeptJournal
+from kcore.embedded.journal_files import adopt_journals
 from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
 from kcore.timers import NEVER as NEVER_DUE
@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-GROUPS: Final = "__consumer_offsets"
-TRANSACTIONS: Final = "__transaction_state"
-SHARES: Final = "__share_group_state"
 FORMAT: Final = 1
-# Epochs of coordinators go on above those of the start before, which are not written down.
-_EPOCHS_A_START: Final = 1 << 16
 # Producer ids written as given at a time: those left of them at the end are never given.
 _PRODUCER_IDS: Final = 1_000
 
@@ -77,7 +72,6 @@ class Store:
         self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
         self._tokens: dict[str, Token] = {}  # delegation tokens by id; codes are kept nowhere
         self._quotas: dict[Entity, dict[str, float]] = {}
-        self._starts = 0
         self._reserved = 0  # producer ids
         self._given = 0
         try:
@@ -103,7 +97,7 @@ class Store:
     def _load(self, cluster: Cluster, now_ms: int) -> None:
         groups = cluster.config.coordinator.offsets_topic_num_partitions
         transactions = cluster.config.transactions.transaction_state_log_num_partitions
-        about = {"format": FORMAT, GROUPS: groups, TRANSACTIONS: transactions}
+        about = {"format": FORMAT, OFFSETS_TOPIC: groups, TRANSACTIONS_TOPIC: transactions}
         found, rest = _records(self._path)
         if b"\n" in rest or (rest and not found):  # no crash of ours did that
             aside = self._path.with_name("cluster.log.damaged")
@@ -112,7 +106,6 @@ class Store:
                          self._path, len(found) + 1, aside)  # fmt: skip
         for record in found:
             self._take(record, about)
-        self._starts += 1
         cluster.settings.nodes.update(self._settings)
         cluster.settings.groups.update(self._groups)
         cluster.settings.client_metrics.update(self._client_metrics)
@@ -126,12 +119,6 @@ class Store:
         for topic_id, known in self._topics.items():
             self._restore(cluster, topic_id, known, now_ms)
         self._set_strays_aside()
-        for number in range(groups):
-            cluster.journals[number] = self._journal(GROUPS, number)
-        for number in range(transactions):
-            cluster.transaction_journals[number] = self._journal(TRANSACTIONS, number)
-        for number in range(STATE_PARTITIONS):
-            cluster.share_journals[number] = self._journal(SHARES, number)
         cluster.begin_producer_ids_at(self._given)
         self._reserved = self._given
         for topic in cluster.topics.topics():
@@ -139,7 +126,6 @@ class Store:
             self._topics[key] = _described(topic)
         lines: list[dict[str, Any]] = [
             about,
-            {"starts": self._starts},
             {"producer_ids": self._given},
             {"settings": self._settings},
             {"groups": self._groups},
@@ -152,6 +138,7 @@ class Store:
         lines += [{"topic": key} | known for key, known in self._topics.items()]
         self.disk.replace(self._path, b"".join(map(_line, lines)))
         cluster.replication.store = cluster.users.store = cluster.tokens.store = self
+        adopt_journals(self._folder / "coordinators", cluster, self.disk, now_ms)
 
     def close(self) -> None:
         """Sync, unless that is never done, and let others use the folder. Idempotent."""
@@ -288,9 +275,7 @@ class Store:
 
     def _take_other(self, record: dict[str, Any]) -> None:
         """The same, of what is not about a topic."""
-        if "starts" in record:
-            self._starts = record["starts"]
-        elif "settings" in record:
+        if "settings" in record:
             self._settings = record["settings"]
         elif "groups" in record:
             self._groups = record["groups"]
@@ -347,7 +332,7 @@ class Store:
         wall_ms = cluster.wall_ms(now_ms)
         for partition, placed in zip(topic.partitions, known["partitions"], strict=True):
             for node_id, log in partition.logs.items():
-                files = LogFiles(self._place(topic_id, node_id, partition), self.disk)
+                files = self._files(topic_id, node_id, partition)
                 batches, start_offset = files.recover()
                 log.load(batches, start_offset, wall_ms)
                 log.store = files
@@ -359,12 +344,6 @@ class Store:
                 leader = max(isr, key=lambda node: ends[node])
             partition.isr, partition.leader_epoch = isr, placed["epoch"]
             partition.lead(leader if leader in cluster.live else NOBODY, now_ms)
-
-    def _journal(self, name: str, number: int) -> KeptJournal:
-        folder = self._folder / "coordinators" / f"{name}-{number}"
-        journal = KeptJournal(name, number, folder, self.disk)
-        journal.epoch = self._starts * _EPOCHS_A_START
-        return journal
 
     def _set_strays_aside(self) -> None:
         """Folders of topics that are not known: what was half deleted, or lost its last line."""
@@ -387,25 +366,27 @@ class Store:
     def _write(self, record: dict[str, Any]) -> None:
         self.disk.append(self._path, _line(record))
 
-    def _place(self, topic_id: str, node_id: int, partition: Partition) -> Path:
-        """The folder of a replica, made if it is not there; one of another topic of this name is
-        not it.
+    def _files(self, topic_id: str, node_id: int, partition: Partition) -> LogFiles:
+        """Those of a replica. Their folder is made when there is something to keep: coordinators
+        have many partitions that nothing is ever kept in.
         """
         folder = self._folder / f"node-{node_id}" / f"{partition.topic}-{partition.number}"
+        return LogFiles(folder, self.disk, prepare=partial(self._prepare, topic_id, folder))
+
+    def _prepare(self, topic_id: str, folder: Path) -> None:
+        """Have a folder; one of another topic of this name is not it."""
         if folder.exists() and _topic_id(folder) != topic_id:
             shutil.rmtree(folder)
         if not folder.exists():
             self.disk.make_folder(folder)
             metadata = f"version: 0\ntopic_id: {topic_id}\n"
             self.disk.replace(folder / "partition.metadata", metadata.encode())
-        return folder
 
     def _attach(self, topic_id: str, partition: Partition) -> None:
         """Have logs that are new here tell what happens to them."""
         for node_id, log in partition.logs.items():
             if log.store is None:
-                folder = self._place(topic_id, node_id, partition)
-                files = LogFiles(folder, self.disk)
+                files = self._files(topic_id, node_id, partition)
                 files.clear()
                 files.fill(log.batches(), log.start_offset)
                 log.store = files

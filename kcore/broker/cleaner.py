@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.compaction import clean, dirt, needs_cleaning
+from kcore.coordinator.journal import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from kcore.broker.cluster import Cluster
@@ -53,7 +54,7 @@ class Cleaner:
         wall_ms = self._cluster.wall_ms(now_ms)
         worst, found = 0.0, None
         for topic in self._cluster.topics.topics():
-            if not topic.config.compact:
+            if not topic.config.compact or topic.name in INTERNAL_TOPICS:  # see journals.py
                 continue
             for partition in topic.partitions:
                 log = partition.logs.get(self._node_id)

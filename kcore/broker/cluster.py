@@ -15,6 +15,7 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
 from kcore.broker.delegation.tokens import Tokens
+from kcore.broker.internal import InternalTopics
 from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
 from kcore.broker.partitions import NOBODY, Partition
@@ -27,6 +28,12 @@ from kcore.broker.telemetry.pushed import Pushes
 from kcore.broker.topics import Catalog, Topic
 from kcore.coordinator import partition_for
 from kcore.coordinator.consumer.options import ConsumerOptions
+from kcore.coordinator.journal import (
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    SHARES_TOPIC,
+    TRANSACTIONS_TOPIC,
+)
 from kcore.coordinator.share.keeper import NOT_STARTED, ShareOffset
 from kcore.coordinator.share.options import ShareOptions
 from kcore.coordinator.streams.options import StreamsOptions
@@ -79,11 +86,8 @@ class Cluster:
         self.quotas: Quotas | None = None  # None: none was ever set
         self.mishaps = Mishaps()
         self.pushes = Pushes()
-        self._moved_to: dict[int, int] = {}  # partitions of the coordinators' journals
         self.nodes: dict[int, Node] = {}
-        self.journals: dict[int, Journal] = {}
-        self.transaction_journals: dict[int, Journal] = {}
-        self.share_journals: dict[int, Journal] = {}
+        self.internal = InternalTopics(self)
         self.share_states = ShareStates(self.share_journal)
         self.controller_epoch = 1  # how many controllers there have been
         self.now_ms = 0  # of the input that is being handled
@@ -145,7 +149,11 @@ class Cluster:
         RefusedError if it cannot have that name.
         """
         topic = self.topics.get(name)
-        if topic is None and self.config.auto_create_topics:
+        if topic is not None or not self.config.auto_create_topics:
+            return topic
+        if name in INTERNAL_TOPICS:
+            topic = self.internal.ensure(name)
+        else:
             topic = self.topics.create(
                 name,
                 self.config.num_partitions,
@@ -162,6 +170,7 @@ class Cluster:
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
             node.groups.delete_topic(topic.name, now_ms)
             node.shares.forget(None, {topic.topic_id})
+        self.settle_coordinators(now_ms)
 
     def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Options of topics have changed: leaders may be found, more may be readable."""
@@ -229,6 +238,7 @@ class Cluster:
             partition.lead(node_id, now_ms)
         else:
             partition.replace(node_id, now_ms)
+        self.settle_coordinators(now_ms)
 
     # Nodes ---------------------------------------------------------------------------------------
 
@@ -249,11 +259,11 @@ class Cluster:
                 partition.lead(self.successor(partition), now_ms)
             else:
                 partition.settle(now_ms)
-        self._share_groups(now_ms)
+        self.settle_coordinators(now_ms)
 
     def start_node(self, node_id: int, now_ms: int) -> None:
-        """It is back: it cuts off what the leaders do not have and follows them, leads what nobody
-        else could, and keeps its groups again.
+        """It is back: it cuts off what the leaders do not have and follows them, and leads what
+        nobody else could. What else it led, it leads again when preferred leaders are elected.
         """
         self.now_ms = now_ms
         before = self.controller_id
@@ -264,7 +274,6 @@ class Cluster:
             if partition.leader != NOBODY:
                 partition.settle(now_ms)
         self.elect(now_ms)
-        self._share_groups(now_ms)
 
     def elect(self, now_ms: int) -> None:
         """Find leaders for partitions that have none."""
@@ -274,6 +283,7 @@ class Cluster:
                     successor = self.successor(partition)
                     if successor != NOBODY:
                         partition.lead(successor, now_ms)
+        self.settle_coordinators(now_ms)
 
     def elect_preferred(self, now_ms: int) -> None:
         """Let the first replica of each partition lead it again, where it can."""
@@ -282,6 +292,7 @@ class Cluster:
                 first = partition.replicas[0]
                 if partition.leader != first and first in partition.isr and first in self.live:
                     self.move_leader(topic, number, first, now_ms)
+        self.settle_coordinators(now_ms)
 
     def keep_balance(self, node_id: int, now_ms: int) -> None:
         """From time to time the controller lets the preferred leaders lead."""
@@ -302,41 +313,31 @@ class Cluster:
                 if node_id in partition.logs:
                     yield partition
 
-    def _share_groups(self, now_ms: int) -> None:
-        for node_id in self.live:
-            self.nodes[node_id].groups.take_over(now_ms)
-        # After those: markers go to where the groups are now.
-        for node_id in self.live:
-            self.nodes[node_id].transactions.take_over(now_ms)
+    def settle_coordinators(self, now_ms: int) -> None:
+        """Have nodes keep what the partitions of internal topics say that they lead now."""
+        if not self.internal.moved:
+            return
+        self.internal.moved = False
+        nodes = [self.nodes[node_id] for node_id in self.live if node_id in self.nodes]
+        for node in nodes:
+            node.groups.take_over(now_ms)
+        for node in nodes:  # after those: markers go to where the groups are now
+            node.transactions.take_over(now_ms)
 
     # Coordinators --------------------------------------------------------------------------------
 
     def coordinator_of(self, group_id: str) -> int:
         """The node that keeps a group."""
         partitions = self.config.coordinator.offsets_topic_num_partitions
-        return self.keeper_of(partition_for(group_id, partitions))
-
-    def keeper_of(self, partition: int) -> int:
-        """The live node that leads a partition of a coordinator's journal; NOBODY if there is
-        none.
-        """
-        moved = self._moved_to.get(partition, NOBODY)
-        if moved in self.live:
-            return moved
-        count = len(self.node_ids)
-        for index in range(partition, partition + count):
-            if self.node_ids[index % count] in self.live:
-                return self.node_ids[index % count]
-        return NOBODY
+        return self.internal.keeper(OFFSETS_TOPIC, partition_for(group_id, partitions))
 
     def move_coordinator(self, partition: int, node_id: int, now_ms: int) -> None:
-        """Let another node lead a partition of the coordinators' journals, as long as it is up."""
-        self._moved_to[partition] = node_id
-        self._share_groups(now_ms)
+        """Let another node, which is up, lead a partition of the coordinators' journals."""
+        self.internal.move(partition, node_id, now_ms)
 
     def journal(self, offsets_partition: int) -> Journal:
         """The journal of a partition."""
-        return self.journals.setdefault(offsets_partition, Journal())
+        return self.internal.journal(OFFSETS_TOPIC, offsets_partition)
 
     def _group_options(self, group_id: str) -> GroupOptions:
         return self.settings.of(group_id, self.coordinator_of(group_id))
@@ -375,7 +376,7 @@ class Cluster:
 
     def share_journal(self, partition: int) -> Journal:
         """The journal of a partition of `__share_group_state`."""
-        return self.share_journals.setdefault(partition, Journal())
+        return self.internal.journal(SHARES_TOPIC, partition)
 
     def forget_share_group(self, group_id: str, topic_ids: Iterable[bytes] | None = None) -> None:
         """A share group is gone, or what it has read of some topics."""
@@ -410,8 +411,10 @@ class Cluster:
     def transaction_coordinator_of(self, transactional_id: str) -> int:
         """The node that keeps a transactional id."""
         partitions = self.config.transactions.transaction_state_log_num_partitions
-        return self.keeper_of(partition_for(transactional_id, partitions))
+        return self.internal.keeper(
+            TRANSACTIONS_TOPIC, partition_for(transactional_id, partitions)
+        )
 
     def transaction_journal(self, partition: int) -> Journal:
         """The journal of a partition of `__transaction_state`."""
-        return self.transaction_journals.setdefault(partition, Journal())
+        return self.internal.journal(TRANSACTIONS_TOPIC, partition)

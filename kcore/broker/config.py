@@ -14,7 +14,7 @@ from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
 from kcore.errors import KafkaConfigurationError
-from kcore.limits import MAX_FRAME_BYTES, MAX_INT32
+from kcore.limits import MAX_FRAME_BYTES, MAX_INT16, MAX_INT32
 
 if TYPE_CHECKING:
     from kcore.broker.sasl.config import SaslConfig
@@ -47,6 +47,7 @@ class BrokerConfig:
     consumers to followers in their rack (KIP-392): "RackAwareReplicaSelector"; None and
     "LeaderSelector": they do not. quota_window_num, quota_window_size_seconds: over what time the
     rates of quotas are; those of the controller are about topics that are made and deleted.
+    Internal topics have as many replicas as there are nodes, if that is fewer than told here.
     client_telemetry: clients are asked for their metrics (KIP-714), as by a Kafka with a plug-in.
     """
 
@@ -55,6 +56,9 @@ class BrokerConfig:
     auto_create_topics: bool = True
     num_partitions: int = 1
     default_replication_factor: int = 1
+    offsets_topic_replication_factor: int = 3
+    transaction_state_log_replication_factor: int = 3
+    share_coordinator_state_topic_replication_factor: int = 3
     replica_lag_time_max_ms: int = 30_000
     log_bytes_max: int = 4_294_967_296
     auto_leader_rebalance_enable: bool = True
@@ -89,6 +93,9 @@ class BrokerConfig:
         bounds = {
             "num_partitions": PARTITIONS_MAX,
             "default_replication_factor": MAX_INT32,
+            "offsets_topic_replication_factor": MAX_INT16,
+            "transaction_state_log_replication_factor": MAX_INT16,
+            "share_coordinator_state_topic_replication_factor": MAX_INT16,
             "replica_lag_time_max_ms": MAX_INT32,
             "leader_imbalance_check_interval_seconds": MAX_INT32,
             "max_request_bytes": MAX_INT32,

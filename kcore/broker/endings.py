@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from kcore.broker.batches import RefusedError
 from kcore.broker.markers import Marker, marker_batch
 from kcore.broker.partitions import NOBODY, Partition
+from kcore.coordinator import Marker as Ending
+from kcore.coordinator.journal import OFFSETS_TOPIC
 from kcore.coordinator.transactions import Markers
 from kcore.wire.codes import ErrorCode
 
@@ -45,14 +47,11 @@ def append_marker(partition: Partition, markers: Markers, now_ms: int) -> int:
 
 def end_offsets(cluster: Cluster, number: int, markers: Markers, now_ms: int) -> ErrorCode:
     """Decide about the offsets pending in a partition of `__consumer_offsets`, wherever it is."""
-    keeper = cluster.nodes.get(cluster.keeper_of(number))
+    keeper = cluster.nodes.get(cluster.internal.keeper(OFFSETS_TOPIC, number))
     if keeper is None:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    error = keeper.groups.end_transaction(
-        number,
-        markers.producer_id,
-        markers.producer_epoch,
-        now_ms,
-        committed=markers.committed,
+    ending = Ending(
+        markers.producer_id, markers.producer_epoch, markers.committed, markers.coordinator_epoch
     )
+    error = keeper.groups.end_transaction(number, ending, now_ms)
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_THERE else error

@@ -1,6 +1,7 @@
 """A node's group coordinator: which partitions of the journal it keeps, its answers, its entries.
 
-Journals cannot fail here, so entries count as appended when they are given out.
+It keeps those that it leads (`internal.py`). Journals cannot fail here, so entries count as
+appended when they are given out.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kcore.broker.calls import Call
-from kcore.coordinator import GroupCoordinator
+from kcore.coordinator import GroupCoordinator, Marker
+from kcore.coordinator.journal import OFFSETS_TOPIC
+from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 
@@ -38,21 +41,22 @@ class Groups:
     def take_over(self, now_ms: int) -> None:
         """Keep the partitions of the journal that are this node's now, and give up the others."""
         local_ms = self._clock.read(now_ms)
-        for partition in range(self._cluster.config.coordinator.offsets_topic_num_partitions):
-            mine = self._cluster.keeper_of(partition) == self._node_id
-            if mine and partition not in self._led:
-                self._led.add(partition)
-                self._coordinator.handle_elected(partition)
-                items = self._cluster.journal(partition).items()
-                self._coordinator.handle_entries(partition, items, local_ms)
-                self._coordinator.handle_loaded(partition, local_ms)
-            elif not mine and partition in self._led:
-                self._led.remove(partition)
-                self._coordinator.handle_resigned(partition, local_ms)
+        led = self._cluster.internal.led_by(self._node_id, OFFSETS_TOPIC)
+        for partition in sorted(self._led.difference(led)):
+            self._led.remove(partition)
+            self._coordinator.handle_resigned(partition, local_ms)
+        for partition in sorted(led.difference(self._led)):
+            self._led.add(partition)
+            self._coordinator.handle_elected(partition)
+            entries = self._cluster.journal(partition).entries()
+            self._coordinator.handle_entries(partition, entries, local_ms)
+            self._coordinator.handle_loaded(partition, local_ms)
         self.settle()
 
     def request(self, call: Call, message: Message) -> None:
         """A request for the coordinator; it answers by `call.answer`."""
+        if call.key is not ApiKey.LIST_GROUPS:  # that asks for what there is
+            self._cluster.internal.ensure(OFFSETS_TOPIC)
         local_ms = self._clock.read(call.now_ms)
         self._coordinator.handle_request(call.caller(), call.version, message, local_ms)
         self.settle()
@@ -64,16 +68,13 @@ class Groups:
 
     def keeps(self, partition: int) -> bool:
         """Whether this node has that partition of the journal."""
+        self._cluster.internal.ensure(OFFSETS_TOPIC)
         return partition in self._led
 
-    def end_transaction(
-        self, partition: int, producer_id: int, epoch: int, now_ms: int, *, committed: bool
-    ) -> ErrorCode:
+    def end_transaction(self, partition: int, marker: Marker, now_ms: int) -> ErrorCode:
         """Decide about the offsets that a producer has pending in a partition of the journal."""
         local_ms = self._clock.read(now_ms)
-        error = self._coordinator.end_transaction(
-            partition, producer_id, epoch, committed, local_ms
-        )
+        error = self._coordinator.end_transaction(partition, marker, local_ms)
         self.settle()
         return error
 

@@ -189,6 +189,7 @@ class Node:
         if self._door is not None:
             self._door.expire(now_ms)
         self.cluster.replication.expire(self.node_id, now_ms)
+        self.cluster.settle_coordinators(now_ms)
         self.shares.expire(now_ms)  # first: who waits may get what is free now
         self.fetches.expire(now_ms)
         self.groups.expire(now_ms)
@@ -418,6 +419,7 @@ class Node:
         except Exception as error:  # noqa: BLE001 - one request must not end everybody's node
             self._fail(call.link, error)
             return
+        self.cluster.settle_coordinators(call.now_ms)
         if isinstance(result, Message):
             self.answer(call, result)
         elif result is UNANSWERED:

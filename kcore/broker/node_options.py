@@ -79,6 +79,14 @@ _TOLD: Final[Mapping[str, _Told]] = {
             "controller_quota_window_size_seconds",
         )
     },
+    **{
+        name: _Told("", field, Kind.SHORT)
+        for name, field in _dotted(
+            "offsets_topic_replication_factor",
+            "transaction_state_log_replication_factor",
+            "share_coordinator_state_topic_replication_factor",
+        )
+    },
     "max.incremental.fetch.session.cache.slots": _Told("sessions", "slots"),
     "connections.max.idle.ms": _Told("crowd", "connections_max_idle_ms", Kind.LONG),
     _CONNECTIONS: _Told("crowd", "max_connections"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.broker.batches import Batch, RefusedError, read_header
 from kcore.broker.log import Appended, PartitionLog
 from kcore.broker.sequences import ANY_ORIGIN, Origin
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
@@ -84,6 +85,7 @@ class Partition:
         self.adding: list[int] = []  # replicas that are to come, or to go: see reassignment.py
         self.removing: list[int] = []
         self.noted: tuple[int, ...] = ()  # what the store was told last
+        home.led(self)
         if len(replicas) > 1:
             self.isr = [one for one in replicas if home.is_live(one)] or [replicas[0]]
             self.settle(0)
@@ -153,8 +155,8 @@ class Partition:
         for log in self.synced:
             log.advance_start(start)
         for node_id, late in self.late.items():
-            if self.home.reach(self.leader, node_id):
-                due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
+            if self._reaches(node_id):
+                due_ms = now_ms + self._lag_ms(node_id)
                 late.due_ms = min(late.due_ms, due_ms)
         self._schedule()
         return start
@@ -196,15 +198,15 @@ class Partition:
         for node_id, late in self.late.items():
             log = self.logs[node_id]
             known = log.high_watermark >= min(self.log.high_watermark, log.end_offset)
-            if not known and late.due_ms == NEVER and self.home.reach(self.leader, node_id):
-                late.due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
+            if not known and late.due_ms == NEVER and self._reaches(node_id):
+                late.due_ms = now_ms + self._lag_ms(node_id)
 
     def _fall_behind(self, now_ms: int) -> None:
         for node_id, late in self.late.items():
             if late.behind_ms is None:
                 late.behind_ms = now_ms
-            if late.due_ms == NEVER and self.home.reach(self.leader, node_id):
-                late.due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
+            if late.due_ms == NEVER and self._reaches(node_id):
+                late.due_ms = now_ms + self._lag_ms(node_id)
         self._schedule()
 
     def settle(self, now_ms: int) -> None:
@@ -219,8 +221,8 @@ class Partition:
                 late.behind_ms = known.behind_ms
             elif self.logs[node_id].end_offset != self.log.end_offset:
                 late.behind_ms = now_ms
-            if self.leader != NOBODY and self.home.reach(self.leader, node_id):
-                late.due_ms = now_ms + self.home.lag_ms(self.leader, node_id)
+            if self.leader != NOBODY and self._reaches(node_id):
+                late.due_ms = now_ms + self._lag_ms(node_id)
         self.tick(now_ms)
         self._note()
 
@@ -271,7 +273,7 @@ class Partition:
 
     def _take_over(self, node_id: int, late: Late, now_ms: int) -> None:
         """A follower gets what it lacks, up to a bound."""
-        if not self.home.reach(self.leader, node_id):
+        if not self._reaches(node_id):
             late.due_ms = NEVER
             return
         leader, log = self.log, self.logs[node_id]
@@ -286,7 +288,7 @@ class Partition:
             log.follow(data, read_header(data), wall_ms)
         log.high_watermark = max(log.high_watermark, min(leader.high_watermark, log.end_offset))
         log.advance_start(min(leader.start_offset, log.high_watermark))
-        lag_ms = self.home.lag_ms(self.leader, node_id)
+        lag_ms = self._lag_ms(node_id)
         if log.end_offset < leader.end_offset:
             late.due_ms = now_ms + lag_ms
             return
@@ -296,6 +298,16 @@ class Partition:
         if not lag_ms:
             self.synced.append(log)
             del self.late[node_id]
+
+    def _reaches(self, node_id: int) -> bool:
+        """Whether a follower gets what the leader has."""
+        if self.topic in INTERNAL_TOPICS:
+            return self.home.is_live(self.leader) and self.home.is_live(node_id)
+        return self.home.reach(self.leader, node_id)
+
+    def _lag_ms(self, node_id: int) -> int:
+        """How much later."""
+        return 0 if self.topic in INTERNAL_TOPICS else self.home.lag_ms(self.leader, node_id)
 
     # Leading -------------------------------------------------------------------------------------
 
@@ -313,6 +325,7 @@ class Partition:
             self.log = self.logs[node_id]
             self.log.begin_epoch(self.leader_epoch)
             self.late = {}
+        self.home.led(self)
         self.settle(now_ms)
         self.home.changed(self)  # who reads at a follower knows the epoch before this one
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker import reassignment
 from kcore.broker.batches import RefusedError
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
@@ -111,6 +112,11 @@ class Replication:
     def lag_ms(self, _leader: int, follower: int) -> int:
         """How long a follower takes to get what is new."""
         return self._lags.get(follower, 0)
+
+    def led(self, partition: Partition) -> None:
+        """Another node leads it, or nobody does; what coordinators keep in it goes with it."""
+        if partition.topic in INTERNAL_TOPICS:
+            self._cluster.internal.moved = True
 
     def schedule(self, partition: Partition, due_ms: int) -> None:
         """Call `partition.tick` then, if the same node still leads it."""

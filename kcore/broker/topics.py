@@ -12,15 +12,13 @@ from kcore.broker.options import LogConfig
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.replication import Replication
 from kcore.broker.settings import Settings, checked_topic, update
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.limits import MAX_NAME_CHARS
 from kcore.structs import Rng
 from kcore.wire.codes import ErrorCode
 
 # Java: common.internals.Topic.
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
-
-# Topics of Kafka's own.
-INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 # The controllers' log, which is no topic.
 _METADATA_LOG: Final = "__cluster_metadata"
@@ -154,7 +152,7 @@ class Catalog:
                 ErrorCode.INVALID_PARTITIONS,
                 "Number of partitions was set to an invalid non-positive value.",
             )
-        if len(self._by_name) >= TOPICS_MAX:
+        if len(self._by_name) >= TOPICS_MAX and name not in INTERNAL_TOPICS:
             raise RefusedError(ErrorCode.POLICY_VIOLATION, f"{TOPICS_MAX} topics are the most")
         topic = Topic(name, topic_id or self._new_id(), self._settings.log_config(own))
         topic.settings = own
@@ -235,7 +233,8 @@ class Catalog:
             topic.partitions.append(
                 Partition(topic.name, number, topic.config, nodes, self._replication)
             )
-            self._partition_count += 1
+            # Where the next topic is placed does not go by what coordinators need.
+            self._partition_count += topic.name not in INTERNAL_TOPICS
         if not dry_run:
             self._tell(topic)
 
@@ -299,7 +298,8 @@ class Catalog:
             del self._alike[alike]
         for partition in topic.partitions:
             partition.leader = NOBODY
-        self._partition_count -= len(topic.partitions)
+            self._replication.led(partition)
+            self._partition_count -= topic.name not in INTERNAL_TOPICS
         if self._replication.store is not None:
             self._replication.store.topic_deleted(topic)
 

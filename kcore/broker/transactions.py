@@ -15,10 +15,12 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.endings import append_marker, end_offsets
 from kcore.coordinator import Caller
-from kcore.coordinator.transactions import OFFSETS_TOPIC, Markers, TransactionCoordinator
+from kcore.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kcore.coordinator.transactions import Markers, TransactionCoordinator
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
+from kcore.wire.messages import InitProducerIdRequest, ListTransactionsRequest
 
 if TYPE_CHECKING:
     from kcore.broker.node import Node
@@ -48,6 +50,15 @@ class _Asked:
         self.answer = answer
 
 
+def _needs_journal(message: Message) -> bool:
+    """Whether a request is about a transactional id, and not of who is idempotent only or asks for
+    what there is.
+    """
+    if isinstance(message, InitProducerIdRequest):
+        return message.transactional_id is not None
+    return not isinstance(message, ListTransactionsRequest)
+
+
 class _Unwritten:
     """Markers that are not in all their logs; `placed`: where they are, but not replicated yet."""
 
@@ -73,7 +84,6 @@ class Transactions:
         self._cluster = cluster
         self._clock = cluster.clock_of(node.node_id)
         self._node_id = node.node_id
-        self._count = config.transaction_state_log_num_partitions
         self._coordinator = TransactionCoordinator(
             config,
             cluster,
@@ -90,26 +100,26 @@ class Transactions:
     def take_over(self, now_ms: int) -> None:
         """Keep the partitions of the journal that are this node's now, and give up the others."""
         local_ms = self._clock.read(now_ms)
-        for partition in range(self._count):
-            mine = self._cluster.keeper_of(partition) == self._node_id
-            if mine and partition not in self._led:
-                self._led.add(partition)
-                journal = self._cluster.transaction_journal(partition)
-                self._coordinator.handle_elected(partition, journal.elect())
-                self._coordinator.handle_entries(partition, journal.entries(), local_ms)
-                self._coordinator.handle_loaded(partition, local_ms)
-            elif not mine and partition in self._led:
-                self._led.remove(partition)
-                self._coordinator.handle_resigned(partition, local_ms)
-                self._unwritten = [
-                    one for one in self._unwritten if one.markers.partition != partition
-                ]
+        led = self._cluster.internal.led_by(self._node_id, TRANSACTIONS_TOPIC)
+        gone = self._led.difference(led)
+        for partition in sorted(gone):
+            self._led.remove(partition)
+            self._coordinator.handle_resigned(partition, local_ms)
+        self._unwritten = [one for one in self._unwritten if one.markers.partition not in gone]
+        for partition in sorted(led.difference(self._led)):
+            self._led.add(partition)
+            journal = self._cluster.transaction_journal(partition)
+            self._coordinator.handle_elected(partition, journal.epoch)
+            self._coordinator.handle_entries(partition, journal.entries(), local_ms)
+            self._coordinator.handle_loaded(partition, local_ms)
         self.settle(now_ms)
 
     # Requests ------------------------------------------------------------------------------------
 
     def request(self, call: Call, message: Message) -> None:
         """A request for the coordinator; it answers by `call.answer`."""
+        if _needs_journal(message):
+            self._cluster.internal.ensure(TRANSACTIONS_TOPIC)
         local_ms = self._clock.read(call.now_ms)
         self._coordinator.handle_request(call.caller(), call.version, message, local_ms)
         self.settle(call.now_ms)
@@ -118,6 +128,7 @@ class Transactions:
         self, message: Message, version: int, answer: Callable[[Message], None], now_ms: int
     ) -> None:
         """A request of another node, or of this one."""
+        self._cluster.internal.ensure(TRANSACTIONS_TOPIC)
         local_ms = self._clock.read(now_ms)
         self._coordinator.handle_request(Caller(_Asked(answer)), version, message, local_ms)
         self.settle(now_ms)
@@ -180,7 +191,7 @@ class Transactions:
     def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
         markers = unwritten.markers
         if tp.topic == OFFSETS_TOPIC:
-            if not self._reaches(self._cluster.keeper_of(tp.partition)):
+            if not self._reaches(self._cluster.internal.keeper(OFFSETS_TOPIC, tp.partition)):
                 return False
             error = end_offsets(self._cluster, tp.partition, markers, now_ms)
             return not error or error in _OVERTAKEN

@@ -17,6 +17,7 @@ from kcore.timers import NEVER
 from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -82,6 +83,8 @@ class Commits:
 
         def entry(one: Wanted) -> Entry:
             value = self._value(one.asked, now_ms)
+            # It says of which topic of that name it is; a transaction's does not.
+            value.topic_id = self._context.topics.id_of(one.topic) or ZERO_UUID
             if retention_ms != _NO_RETENTION:
                 expires_ms = value.commit_timestamp + max(retention_ms, 0)
                 value.expire_timestamp = min(expires_ms, NEVER)

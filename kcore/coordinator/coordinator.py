@@ -189,18 +189,15 @@ class GroupCoordinator(Front[Shard]):
         shard = Shard(context, partition, self._appends, self._numbers, immediate=self._immediate)
         self._elect(partition, shard)
 
-    def end_transaction(
-        self, partition: int, producer_id: int, producer_epoch: int, committed: bool, now_ms: int
-    ) -> ErrorCode:
+    def end_transaction(self, partition: int, marker: Marker, now_ms: int) -> ErrorCode:
         """Append the marker that decides about the offsets a producer has pending here.
 
         The owner sees that through by the append; an error means that none was made.
         """
         shard, error = self._shard_at(partition)
-        if shard is not None and producer_epoch < shard.offsets.epoch_of(producer_id):
+        if shard is not None and marker.producer_epoch < shard.offsets.epoch_of(marker.producer_id):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if shard is not None:
-            marker = Marker(producer_id, producer_epoch, committed)
             shard.context.write([marker], lambda _error, _now_ms: None, now_ms)
         return error
 

@@ -32,9 +32,15 @@ from kcore.wire.messages import (
 
 NO_PRODUCER: Final = -1
 
-# The versions Kafka 4.3 writes. Version 4 (topic ids, compact) can be read, but what an older
-# broker cannot read must not be written; version 1 is the one that has an expiry time.
-OFFSET_VERSION: Final = 3
+# The topics that coordinators keep their journals in: of groups, of transactions, and of what share
+# groups have read (Java: common.internals.Topic).
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+SHARES_TOPIC: Final = "__share_group_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARES_TOPIC})
+
+# The versions Kafka 4.3 writes: 4 has topic ids, 1 is the one that has an expiry time.
+OFFSET_VERSION: Final = 4
 OFFSET_EXPIRING_VERSION: Final = 1
 GROUP_VERSION: Final = 3
 
@@ -79,11 +85,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A control record: the producer's transaction ended."""
+    """A control record: the producer's transaction ended. coordinator_epoch: of who says so."""
 
     producer_id: int
     producer_epoch: int
     committed: bool
+    coordinator_epoch: int = 0
 
 
 Item = Entry | Marker

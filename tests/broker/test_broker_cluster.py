@@ -40,6 +40,9 @@ def test_groups_go_on_elsewhere_and_come_back(world):
     assert committed(world, other, "g") == 5
     assert commit(world, other, "g", 6) == 0
     world.cluster.start_node(keeper, world.now_ms)
+    assert world.cluster.coordinator_of("g") == other
+    assert committed(world, other, "g") == 6
+    world.cluster.elect_preferred(world.now_ms)
     assert world.cluster.coordinator_of("g") == keeper
     assert committed(world, keeper, "g") == 6
     assert committed(world, other, "g") == ErrorCode.NOT_COORDINATOR
@@ -75,6 +78,8 @@ def test_a_parked_join_is_answered_when_its_coordinator_goes_home(world):
     client.send(join, 3)
     assert client.answer() is None
     world.cluster.start_node(keeper, world.now_ms)
+    assert client.answer() is None
+    world.cluster.elect_preferred(world.now_ms)
     world.drain()
     assert client.answer().error_code == ErrorCode.NOT_COORDINATOR
 

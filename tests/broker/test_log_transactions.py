@@ -8,11 +8,8 @@ from broker_world import WALL_MS, batch
 from kcore.broker import LogConfig, PartitionLog
 from kcore.broker.aborted import TransactionIndex
 from kcore.broker.batches import RefusedError, read_header
-from kcore.broker.journals import Journal
 from kcore.broker.markers import Marker, marker_batch, read_marker
 from kcore.broker.sequences import Origin
-from kcore.coordinator import Entry
-from kcore.coordinator import Marker as Decision
 from kcore.records import encode_batch
 from kcore.wire.codes import ErrorCode as E
 
@@ -336,49 +333,3 @@ def test_an_empty_index():
     assert index.aborted(0, 9) == []
     index.deleted(3)
     assert 1 not in index
-
-
-# Journals ----------------------------------------------------------------------------------------
-
-
-def told(*items):
-    journal = Journal()
-    for item in items:
-        journal.append([item])
-    return [(one.key, one.value, one.producer_id) for one in journal.entries()]
-
-
-def test_a_journal_keeps_what_transactions_wrote_until_they_are_decided():
-    a, b = Entry(b"k", b"a"), Entry(b"k", b"b", 5, 0)
-    assert told(a, b) == [(b"k", b"a", -1), (b"k", b"b", 5)]
-    assert told(a, b, Decision(5, 0, True)) == [(b"k", b"b", -1)]
-    assert told(a, b, Decision(5, 0, False)) == [(b"k", b"a", -1)]
-    assert told(b, a, Decision(5, 0, True)) == [(b"k", b"a", -1)]
-    assert told(b, Decision(6, 0, True)) == [(b"k", b"b", 5)]
-    assert told(a, b, Entry(b"k", None)) == []
-    assert told(b, Entry(b"k", b"c", 6, 0), Decision(5, 0, True)) == [
-        (b"k", b"b", -1), (b"k", b"c", 6),
-    ]  # fmt: skip
-    assert told(Entry(b"x", b"1"), a, Entry(b"x", b"2")) == [(b"k", b"a", -1), (b"x", b"2", -1)]
-
-
-def test_a_journal_keeps_the_last_marker_of_each_producer(monkeypatch):
-    monkeypatch.setattr("kcore.broker.journals.PRODUCERS_MAX", 2)
-    journal = Journal()
-    pending, plain, first, last, other = (
-        Entry(b"k", b"b", 5, 1), Entry(b"x", b"1"),
-        Decision(5, 0, False), Decision(5, 1, True), Decision(6, 3, False),
-    )  # fmt: skip
-    journal.append([first, pending, plain])
-    assert journal.items() == [first, pending, plain]
-    journal.append([other, last])
-    committed = Entry(b"k", b"b")
-    assert journal.items() == [committed, plain, other, last]
-    assert journal.entries() == [committed, plain]
-    journal.append([Decision(7, 0, True)])
-    assert journal.items() == [committed, plain, last, Decision(7, 0, True)]
-
-
-def test_a_journal_counts_its_leaders():
-    journal = Journal()
-    assert [journal.elect(), journal.elect()] == [1, 2]

@@ -230,6 +230,7 @@ def test_a_coordinator_dies_and_another_goes_on(trio, old):
     assert maker.state() == "CompleteCommit"
     assert stable(trio) == (2, 2)
     trio.cluster.start_node(keeper, trio.now_ms)
+    trio.cluster.elect_preferred(trio.now_ms)
     assert trio.cluster.transaction_coordinator_of("x") == keeper
     maker.clients[keeper] = trio.client(keeper)
     assert maker.state() == "CompleteCommit"

@@ -1,5 +1,7 @@
 """Share groups as administrators see them: options, offsets, where their state is kept."""
 
+from dataclasses import replace
+
 import pytest
 from broker_world import World
 from kafka_reading import as_kafka_reads
@@ -13,6 +15,7 @@ from kcore.broker.share.keeping import (
     ShareStates,
     coordinator_key,
     is_coordinator_key,
+    state_partition,
 )
 from kcore.broker.share.states import RecordState
 from kcore.coordinator import CoordinatorConfig
@@ -318,14 +321,11 @@ def test_what_cannot_be_read_is_said(spoil):
     key = ("g", b"7" * 16, 3)
     runs = [Run(4, 9, RecordState.ACKNOWLEDGED, 1)]
     world.cluster.share_states.put(key, Kept(start_offset=4, batches=runs), 1_000)
-    (entry,) = [
-        entry
-        for number in range(STATE_PARTITIONS)
-        for entry in world.cluster.share_journal(number).entries()
-    ]
+    journal = world.cluster.share_journal(state_partition(key))
+    (entry,) = journal.entries()
     spoiled = spoil(entry.value)
     assert spoiled != entry.value
-    object.__setattr__(entry, "value", spoiled)
+    journal.append([replace(entry, value=spoiled)])
     with pytest.raises(CorruptRecordError):
         ShareStates(world.cluster.share_journal).get(key)
 

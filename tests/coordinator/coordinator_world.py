@@ -8,7 +8,7 @@ from typing import Any
 
 from kcore.assignors import MemberSubscription
 from kcore.assignors.blobs import encode_subscription
-from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator
+from kcore.coordinator import Caller, CoordinatorConfig, Entry, GroupCoordinator, Marker
 from kcore.coordinator.consumer.fencing import JOIN, REVOCATION, SESSION, SYNC, timer_key
 from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.states import MemberState
@@ -301,7 +301,7 @@ class World:
     def mark(
         self, producer: int, committed: bool, epoch: int = 0, error: ErrorCode = ErrorCode.NONE
     ) -> None:
-        got = self.coordinator.end_transaction(P0, producer, epoch, committed, self.now)
+        got = self.coordinator.end_transaction(P0, Marker(producer, epoch, committed), self.now)
         assert got == error
         self.drain()
 

@@ -23,7 +23,11 @@ def test_an_offset_is_written_as_kafka_does():
     entry = offset_entry("g", "t", 3, value)
     assert entry.key.hex() == "0001" + "000167" + "000174" + "00000003"
     time = WALL.to_bytes(8, "big").hex()
-    assert entry.value.hex() == "0003" + "0000000000000005" + "00000002" + "00016d" + time
+    fields = "0000000000000005" + "00000002" + "026d" + time
+    assert entry.value.hex() == "0004" + fields + "00"
+    value.topic_id = b"i" * 16
+    entry = offset_entry("g", "t", 3, value)
+    assert entry.value.hex() == "0004" + fields + "010010" + "69" * 16
     value.expire_timestamp = 7
     entry = offset_entry("g", "t", 3, value)
     assert entry.value.hex() == "0001" + "0000000000000005" + "00016d" + time + "0000000000000007"

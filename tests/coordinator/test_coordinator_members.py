@@ -3,6 +3,7 @@
 import pytest
 from coordinator_world import P0, World, of_journal
 
+from kcore.coordinator import Marker
 from kcore.coordinator.states import GroupInput
 from kcore.wire import messages as m
 from kcore.wire.codes import ErrorCode as E
@@ -319,7 +320,7 @@ def test_b52_answers_while_loading():
     assert deleted.error_code == load
     assert w.ask(m.ListGroupsRequest(), 5).error_code == load
     assert w.leave((ids[0], None)).error_code == load
-    assert w.coordinator.end_transaction(P0, 1, 0, True, w.now) == load
+    assert w.coordinator.end_transaction(P0, Marker(1, 0, True), w.now) == load
     (one,) = w.ask(
         m.OffsetFetchRequest(groups=[m.OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g")]),
         8,

@@ -585,9 +585,9 @@ def test_kafkas_own_tool_reads_the_files(installation, tmp_path):
     said = dump(log)
     assert said.count("isvalid: true") == 3
     assert said.count("payload: value-3") == 3
-    [journal] = (tmp_path / "coordinators").glob("__transaction_state-*/*.log")
+    [journal] = (tmp_path / "node-1").glob("__transaction_state-*/*.log")
     assert '"transactionalId":"x"' in dump(journal, "--transaction-log-decoder")
-    [journal] = (tmp_path / "coordinators").glob("__consumer_offsets-*/*.log")
+    [journal] = (tmp_path / "node-1").glob("__consumer_offsets-*/*.log")
     said = dump(journal, "--offsets-decoder")
     assert '"group":"dumped"' in said
     assert '"metadata":"note"' in said

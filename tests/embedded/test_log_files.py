@@ -6,9 +6,7 @@ import pytest
 
 from kcore.broker import LogConfig, PartitionLog
 from kcore.broker.batches import read_header
-from kcore.coordinator.journal import Entry, Marker
 from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError
-from kcore.embedded.journal_files import KeptJournal, decode_items, encode_items
 from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
 from kcore.records import encode_batch
@@ -238,67 +236,3 @@ def test_many_files_need_few_descriptors(tmp_path, monkeypatch):
         LogFiles(folder, disk).appended(batch(0))
         assert len(disk._open) <= 3
     disk.close()
-
-
-# Journals -----------------------------------------------------------------------------------------
-
-
-def entry(number, value=b"v", producer_id=-1):
-    return Entry(b"k%d" % number, value, producer_id, 0 if producer_id >= 0 else -1)
-
-
-def test_a_journal_is_there_again(tmp_path, disk):
-    journal = KeptJournal("__consumer_offsets", 3, tmp_path / "j", disk)
-    journal.append([])
-    assert not (tmp_path / "j").exists()
-    journal.append([entry(1), entry(2)])
-    journal.append([entry(1, None), entry(3)])
-    again = KeptJournal("__consumer_offsets", 3, tmp_path / "j", disk)
-    assert again.entries() == journal.entries() == [entry(2), entry(3)]
-    again.append([entry(4)])
-    third = KeptJournal("__consumer_offsets", 3, tmp_path / "j", disk)
-    assert third.entries() == [entry(2), entry(3), entry(4)]
-
-
-def test_items_of_transactions_come_back_as_they_were(tmp_path, disk):
-    items = [
-        entry(1),
-        entry(2, None),
-        entry(3, b"x", 9),
-        Marker(9, 0, committed=True),
-        Marker(9, 0, committed=False),
-        entry(4, b"y", 8),
-        entry(5),
-    ]
-    batches = list(encode_items(items, 10))
-    assert [item for data in batches for item in decode_items("j", 0, data)] == items
-    assert offsets(batches) == [10, 12, 13, 14, 15, 16]
-
-
-def test_a_journal_that_is_mostly_old_is_written_anew(tmp_path, disk, monkeypatch):
-    monkeypatch.setattr("kcore.embedded.journal_files._REWRITE_BYTES", 2_000)
-    journal = KeptJournal("j", 0, tmp_path / "j", disk)
-    journal.append([Marker(9, 3, committed=False)])
-    for number in range(500):
-        journal.append([entry(number % 3, b"%d" % number)])
-    size = sum(path.stat().st_size for path in (tmp_path / "j").iterdir())
-    assert size < 5_000
-    assert KeptJournal("j", 0, tmp_path / "j", disk).items() == journal.items()
-
-
-def test_a_journal_cut_at_every_byte_is_a_prefix_of_what_it_was(tmp_path, disk):
-    journal = KeptJournal("j", 0, tmp_path / "whole", disk)
-    states, sizes = [[]], [0]
-    path = tmp_path / "whole" / f"{0:020d}.log"
-    pending, marker = entry(3, b"x", 9), Marker(9, 0, committed=True)
-    for items in ([entry(1), entry(2)], [entry(1, None)], [pending], [marker]):
-        journal.append(items)
-        states.append(journal.items())
-        sizes.append(path.stat().st_size)
-    whole = path.read_bytes()
-    for cut in range(len(whole) + 1):
-        folder = tmp_path / str(cut)
-        folder.mkdir()
-        (folder / path.name).write_bytes(whole[:cut])
-        again = KeptJournal("j", 0, folder, disk)
-        assert again.items() == states[sum(size <= cut for size in sizes) - 1]

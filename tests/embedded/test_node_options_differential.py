@@ -48,6 +48,9 @@ def embedded():
         auto_create_topics=False,
         coordinator=coordinator,
         transactions=TransactionConfig(transaction_state_log_num_partitions=4),
+        offsets_topic_replication_factor=1,
+        transaction_state_log_replication_factor=1,
+        share_coordinator_state_topic_replication_factor=1,
     )
     with EmbeddedBroker(config=config) as broker:
         yield broker

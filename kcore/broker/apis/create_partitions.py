@@ -44,6 +44,7 @@ def _extend(
     topic = topics.get(entry.name)
     if topic is None:
         raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    call.node.cluster.internal.check_count(entry.name, entry.count)
     known = len(topic.partitions)
     if entry.count == known:
         raise RefusedError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {known} partition(s).")

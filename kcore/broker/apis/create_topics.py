@@ -57,10 +57,12 @@ def _create(
     dry_run: bool,
 ) -> None:
     config = call.node.cluster.config
-    settings = {config.name: config.value for config in entry.configs}
+    settings: dict[str, str | None] = {**call.node.cluster.internal.settings_of(entry.name)}
+    settings.update((config.name, config.value) for config in entry.configs)
     call.node.cluster.topics.checked(entry.name, settings, beside=made)
     assignments = _assignments(entry) if entry.assignments else None
     count = _count(call, entry)
+    call.node.cluster.internal.check_count(entry.name, count)
     factor = entry.replication_factor
     if factor == _DEFAULT:
         factor = config.default_replication_factor

@@ -8,6 +8,7 @@ from kcore.broker.config import FETCH_WAIT_MAX_MS
 from kcore.broker.fetches import Waiting
 from kcore.broker.partitions import Partition
 from kcore.broker.topics import Topic
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 
@@ -50,6 +51,8 @@ def _delete(
     result = Result(partition_index=wanted.partition_index, low_watermark=-1)
     try:
         partition = call.node.cluster.lead(call.node.node_id, topic, wanted.partition_index)
+        if partition.topic in INTERNAL_TOPICS:
+            raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, "coordinators compact it")
         start = partition.delete_before(wanted.offset, call.now_ms)
         # Who waits for records that are gone has an error to get.
         call.node.cluster.replication.changed(partition)

@@ -14,6 +14,7 @@ from kcore.broker.calls import Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.partitions import Partition
 from kcore.broker.topics import check_name
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
@@ -61,6 +62,7 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopic
             Described(
                 name=name,
                 topic_id=topic.topic_id,
+                is_internal=name in INTERNAL_TOPICS,
                 topic_authorized_operations=_EVERYTHING,
                 partitions=[_part(cluster, partition) for partition in parts],
             )

@@ -5,8 +5,10 @@ share-partition, which the nodes ask each other, not clients.
 from __future__ import annotations
 
 from kcore.broker.calls import Call
+from kcore.broker.partitions import NOBODY
 from kcore.broker.share.keeping import STATE_PARTITIONS, is_coordinator_key
 from kcore.coordinator import partition_for
+from kcore.coordinator.journal import SHARES_TOPIC
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -40,7 +42,7 @@ def _find(call: Call, key: str, key_type: int) -> Found:
     elif key_type == _TRANSACTION:
         node_id = cluster.transaction_coordinator_of(key)
     elif key_type == _SHARE and call.version >= _SHARE_VERSION and is_coordinator_key(key):
-        node_id = cluster.keeper_of(partition_for(key, STATE_PARTITIONS))
+        node_id = cluster.internal.keeper(SHARES_TOPIC, partition_for(key, STATE_PARTITIONS))
     else:
         return Found(
             key=key,
@@ -48,6 +50,14 @@ def _find(call: Call, key: str, key_type: int) -> Found:
             port=-1,
             error_code=ErrorCode.INVALID_REQUEST,
             error_message="nothing of this kind has a coordinator here",
+        )
+    if node_id == NOBODY:
+        return Found(
+            key=key,
+            node_id=-1,
+            port=-1,
+            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            error_message="The coordinator is not available.",
         )
     node = cluster.addresses[node_id]
     # So a Kafka says in these versions; later ones have no text.

@@ -7,6 +7,7 @@ from kcore.broker.calls import Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic, check_name
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import MetadataRequest, MetadataResponse
@@ -104,5 +105,8 @@ def _found(cluster: Cluster, topic: Topic) -> MetadataResponse.MetadataResponseT
         for number, partition in enumerate(topic.partitions)
     ]
     return MetadataResponse.MetadataResponseTopic(
-        name=topic.name, topic_id=topic.topic_id, partitions=partitions
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=partitions,
     )

@@ -15,6 +15,7 @@ from kcore.broker.hints import Hints
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
 from kcore.broker.verdicts import ToldError, Verdicts, judge
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.records.codecs import ZSTD
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import ProduceRequest, ProduceResponse
@@ -93,8 +94,7 @@ def _append(
     try:
         if error:
             raise RefusedError(error, "no such topic")
-        if topic is None or not 0 <= part.index < len(topic.partitions):
-            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+        topic = _writable(topic, part.index)
         records = only_batch(part.records)
         if call.version < _ZSTD_VERSION and read_header(records).codec == ZSTD:
             raise RefusedError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd before version 7")
@@ -123,6 +123,15 @@ def _append(
             for index, why in refused.records
         ]
     return result
+
+
+def _writable(topic: Topic | None, number: int) -> Topic:
+    """RefusedError if there is no such partition, or it is not for clients to write to."""
+    if topic is None or not 0 <= number < len(topic.partitions):
+        raise RefusedError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such partition")
+    if topic.name in INTERNAL_TOPICS:
+        raise RefusedError(ErrorCode.INVALID_TOPIC_EXCEPTION, "only coordinators write to it")
+    return topic
 
 
 class _Unreplicated:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from kcore.broker.apis import groups
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
-from kcore.broker.topics import INTERNAL, check_name
+from kcore.broker.topics import check_name
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
@@ -19,7 +20,7 @@ def handle(call: Call, request: StreamsGroupHeartbeatRequest) -> Message | str:
     if request.topology is not None:
         names = _topics_of(request.topology)
         why = None
-        prohibited = [name for name in names if name in INTERNAL]
+        prohibited = [name for name in names if name in INTERNAL_TOPICS]
         invalid = [name for name in names if not _is_valid(name)]
         if prohibited:
             why = (

@@ -11,7 +11,7 @@ from kcore.broker.verification import ask_coordinator, support
 from kcore.coordinator import partition_for
 from kcore.coordinator.appends import answered
 from kcore.coordinator.commits import txn_commit_response
-from kcore.coordinator.transactions import OFFSETS_TOPIC
+from kcore.coordinator.journal import OFFSETS_TOPIC
 from kcore.structs import TopicPartition
 from kcore.wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 

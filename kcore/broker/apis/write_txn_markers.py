@@ -7,7 +7,8 @@ from __future__ import annotations
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.endings import append_marker, end_offsets
-from kcore.coordinator.transactions import OFFSETS_TOPIC, Markers
+from kcore.coordinator.journal import OFFSETS_TOPIC
+from kcore.coordinator.transactions import Markers
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 

@@ -15,7 +15,7 @@ from kcore.broker.authorization.acls import Operation as Op
 from kcore.broker.authorization.refused import TEXTS, refused_answer
 from kcore.broker.authorization.table import ERRORS
 from kcore.broker.batches import is_transactional
-from kcore.broker.topics import INTERNAL
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID, Message
@@ -320,7 +320,7 @@ def _add_partitions(call: GuardedCall, request: AddPartitionsToTxnRequest) -> Me
     refused = {
         one.name
         for one in asked
-        if one.name in INTERNAL or not call.allows(Op.WRITE, Resource.TOPIC, one.name)
+        if one.name in INTERNAL_TOPICS or not call.allows(Op.WRITE, Resource.TOPIC, one.name)
     }
     if not refused:
         return None

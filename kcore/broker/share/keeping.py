@@ -1,7 +1,7 @@
 """What is kept of share-partitions, so that another leader, or the next process, goes on from it.
 
 Kafka keeps it in `__share_group_state`: a snapshot now and then, updates in between. Here every
-change is a snapshot, as a journal keeps one record a key anyway. Source of the format: Kafka 4.3
+change is a snapshot, as compaction leaves one record a key anyway. Source of the format: Kafka 4.3
 (ShareSnapshotKey, ShareSnapshotValue; ShareCoordinatorRecordSerde for what stands before them).
 """
 
@@ -126,9 +126,14 @@ class ShareStates:
             return
         self._loaded.add(number)
         for entry in self._journal(number).entries():
-            found = _read(entry)
-            if found is not None:
-                key, value = found
+            found = _read(entry) if isinstance(entry, Entry) else None
+            if found is None:
+                continue
+            key, value = found
+            if value is None:
+                self._snapshots.pop(key, None)
+                self._kept.pop(key, None)
+            else:
                 self._snapshots[key] = value.snapshot_epoch
                 self._kept[key] = _kept(value)
 
@@ -172,15 +177,20 @@ def _key(key: ShareKey) -> ShareSnapshotKey:
     return ShareSnapshotKey(group_id=group_id, topic_id=topic_id, partition=number)
 
 
-def _read(entry: Entry) -> tuple[ShareKey, ShareSnapshotValue] | None:
-    """What a record says; None if it is of another kind. CorruptRecordError."""
+def _read(entry: Entry) -> tuple[ShareKey, ShareSnapshotValue | None] | None:
+    """What a record says (no value: nothing is kept any more); None if it is of another kind.
+    CorruptRecordError.
+    """
     try:
         (kind,) = _INT16.unpack_from(entry.key)
-        if kind != _SNAPSHOT or entry.value is None:
+        if kind != _SNAPSHOT:
             return None
         key = codec.decode(ShareSnapshotKey, 0, memoryview(entry.key)[_INT16.size :])
+        share_key = key.group_id, bytes(key.topic_id), key.partition
+        if entry.value is None:
+            return share_key, None
         (version,) = _INT16.unpack_from(entry.value)
         value = codec.decode(ShareSnapshotValue, version, memoryview(entry.value)[_INT16.size :])
     except (struct.error, ProtocolError, UnsupportedVersionError) as error:
         raise CorruptRecordError(f"a share-partition that cannot be read: {error}") from error
-    return (key.group_id, bytes(key.topic_id), key.partition), value
+    return share_key, value

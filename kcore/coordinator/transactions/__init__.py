@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from kcore.coordinator.transactions.adding import OFFSETS_TOPIC
 from kcore.coordinator.transactions.config import TransactionConfig
 from kcore.coordinator.transactions.coordinator import TransactionCoordinator
 from kcore.coordinator.transactions.shard import Markers
@@ -12,7 +11,6 @@ from kcore.coordinator.transactions.states import TransactionState
 from kcore.coordinator.transactions.transaction import TV_BUMPS
 
 __all__ = [
-    "OFFSETS_TOPIC",
     "TV_BUMPS",
     "Markers",
     "TransactionConfig",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kcore.coordinator.transactions.producers import Producer
 from kcore.coordinator.transactions.shard import Shard
@@ -11,11 +10,6 @@ from kcore.coordinator.transactions.states import DECIDED, REFUSED, TransactionS
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
-
-# Topics of the brokers' own: clients cannot add them, but for the group's offsets by
-# AddOffsetsToTxn.
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = (OFFSETS_TOPIC, "__transaction_state")
 
 Done = Callable[[ErrorCode], None]
 

@@ -29,6 +29,7 @@ from typing import Any, Final
 from kcore.coordinator.context import Topics
 from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.front import Front, drop, partition_for
+from kcore.coordinator.journal import OFFSETS_TOPIC
 from kcore.coordinator.transactions import adding
 from kcore.coordinator.transactions.config import TransactionConfig
 from kcore.coordinator.transactions.describing import Described, describe, listed
@@ -256,7 +257,7 @@ class TransactionCoordinator(Front[Shard]):
             shard,
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
-            frozenset({TopicPartition(adding.OFFSETS_TOPIC, partition)}),
+            frozenset({TopicPartition(OFFSETS_TOPIC, partition)}),
             0,
             done,
             now_ms,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from kcore.coordinator.context import Topics
-from kcore.coordinator.transactions.adding import INTERNAL_TOPICS
+from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.coordinator.transactions.producers import Producer
 from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
