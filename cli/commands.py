@@ -125,8 +125,9 @@ def kcore() -> None:
     show_default=True,
     callback=_formatter,
     metavar="FORMAT",
-    help="value, key-value, json, or a template: %t topic, %p partition, %o offset, %T timestamp, "
-    "%k key, %s value, %K %S their lengths, %h headers; \\n \\t \\xHH.",
+    help="value, key-value, json, journal (what coordinators write, such as __consumer_offsets), "
+    "or a template: %t topic, %p partition, %o offset, %T timestamp, %k key, %s value, %K %S "
+    "their lengths, %h headers; \\n \\t \\xHH.",
 )
 @_settings("Consumer")
 @click.pass_context

@@ -1,4 +1,5 @@
-r"""How `kcore consume` prints a record: `value`, `key-value`, `json`, or a template.
+r"""How `kcore consume` prints a record: `value`, `key-value`, `json`, `journal` (of the topics that
+coordinators write, see journal.py), or a template.
 
 A template is anything with a `%`, in kcat's letters: `%t` topic, `%p` partition, `%o` offset, `%T`
 timestamp (ms), `%k` key, `%K` its length, `%s` value, `%S` its length (-1 for null), `%h` headers,
@@ -13,6 +14,8 @@ import json
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+from kcore.cli.journal import line
 
 if TYPE_CHECKING:
     from kcore import ConsumerRecord
@@ -81,7 +84,12 @@ def _length(value: bytes | None) -> bytes:
     return b"-1" if value is None else b"%d" % len(value)
 
 
-NAMED: Final[dict[str, Formatter]] = {"value": _value, "key-value": _key_value, "json": _json}
+NAMED: Final[dict[str, Formatter]] = {
+    "value": _value,
+    "key-value": _key_value,
+    "json": _json,
+    "journal": line,
+}
 
 LETTERS: Final[dict[str, Formatter]] = {
     "t": lambda record: record.topic.encode(),

@@ -46,8 +46,10 @@ GROUP_VERSION: Final = 3
 
 _INT16: Final = struct.Struct(">h")
 
+_Kinds = dict[int, tuple[type[Message], type[Message] | None]]
+
 # Record type -> its key and its value. Type 4 (topics, as Kafka 4.0 kept them) is only deleted.
-_KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
+_GROUPS: Final[_Kinds] = {
     0: (OffsetCommitKey, OffsetCommitValue),
     1: (OffsetCommitKey, OffsetCommitValue),
     2: (GroupMetadataKey, GroupMetadataValue),
@@ -70,6 +72,14 @@ _KINDS: Final[dict[int, tuple[type[Message], type[Message] | None]]] = {
     21: (m.StreamsGroupTargetAssignmentMemberKey, m.StreamsGroupTargetAssignmentMemberValue),
     22: (m.StreamsGroupCurrentMemberAssignmentKey, m.StreamsGroupCurrentMemberAssignmentValue),
     23: (m.StreamsGroupTopologyKey, m.StreamsGroupTopologyValue),
+}
+_KINDS: Final[dict[str, _Kinds]] = {
+    OFFSETS_TOPIC: _GROUPS,
+    TRANSACTIONS_TOPIC: {0: (m.TransactionLogKey, m.TransactionLogValue)},
+    SHARES_TOPIC: {
+        0: (m.ShareSnapshotKey, m.ShareSnapshotValue),
+        1: (m.ShareUpdateKey, m.ShareUpdateValue),
+    },
 }
 
 
@@ -135,15 +145,17 @@ def entry_of(key: Message, value: Message | None, version: int = 0) -> Entry:
     return Entry(_key(key), _value(value, version))
 
 
-def read_entry(entry: Entry) -> tuple[Message, Message | None] | None:
+def read_entry(entry: Entry, topic: str = OFFSETS_TOPIC) -> tuple[Message, Message | None] | None:
     """What an entry says: its key, and its value (None: a tombstone); None for a record type that
     is not known (newer, or of another kind of group). CorruptRecordError if it cannot be read.
+
+    topic: whose it is, one of INTERNAL_TOPICS.
     """
     try:
         (kind,) = _INT16.unpack_from(entry.key)
-        if kind not in _KINDS:
+        key_type, value_type = _KINDS[topic].get(kind, (None, None))
+        if key_type is None:
             return None
-        key_type, value_type = _KINDS[kind]
         key = codec.decode(key_type, 0, memoryview(entry.key)[_INT16.size :])
         if entry.value is None:
             return key, None

@@ -8,7 +8,6 @@ change is a snapshot, as compaction leaves one record a key anyway. Source of th
 from __future__ import annotations
 
 import re
-import struct
 from base64 import b64encode
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
@@ -19,9 +18,8 @@ from kcore.broker.journals import Journal
 from kcore.broker.share.batches import Run
 from kcore.broker.share.states import TERMINAL, RecordState
 from kcore.coordinator import Entry, partition_for
-from kcore.coordinator.journal import entry_of
-from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
-from kcore.wire import codec
+from kcore.coordinator.journal import SHARES_TOPIC, entry_of, read_entry
+from kcore.errors import CorruptRecordError
 from kcore.wire.messages import ShareSnapshotKey, ShareSnapshotValue
 
 # Partitions of Kafka's `__share_group_state`.
@@ -29,9 +27,6 @@ STATE_PARTITIONS: Final = 50
 
 # No offset has been chosen yet: `share.auto.offset.reset` does when somebody reads.
 UNINITIALIZED: Final = -1
-
-_INT16: Final = struct.Struct(">h")
-_SNAPSHOT: Final = 0
 
 # A topic id in Kafka's form of base 64.
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -181,16 +176,11 @@ def _read(entry: Entry) -> tuple[ShareKey, ShareSnapshotValue | None] | None:
     """What a record says (no value: nothing is kept any more); None if it is of another kind.
     CorruptRecordError.
     """
-    try:
-        (kind,) = _INT16.unpack_from(entry.key)
-        if kind != _SNAPSHOT:
-            return None
-        key = codec.decode(ShareSnapshotKey, 0, memoryview(entry.key)[_INT16.size :])
-        share_key = key.group_id, bytes(key.topic_id), key.partition
-        if entry.value is None:
-            return share_key, None
-        (version,) = _INT16.unpack_from(entry.value)
-        value = codec.decode(ShareSnapshotValue, version, memoryview(entry.value)[_INT16.size :])
-    except (struct.error, ProtocolError, UnsupportedVersionError) as error:
-        raise CorruptRecordError(f"a share-partition that cannot be read: {error}") from error
-    return share_key, value
+    found = read_entry(entry, SHARES_TOPIC)
+    if found is None:
+        return None
+    key, value = found
+    if not isinstance(key, ShareSnapshotKey):
+        return None
+    assert value is None or isinstance(value, ShareSnapshotValue)
+    return (key.group_id, bytes(key.topic_id), key.partition), value

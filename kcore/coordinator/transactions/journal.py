@@ -10,10 +10,10 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from kcore.coordinator.journal import Entry
+from kcore.coordinator.journal import TRANSACTIONS_TOPIC, Entry, read_entry
 from kcore.coordinator.transactions.states import NUMBERS, TransactionState
 from kcore.coordinator.transactions.transaction import Transaction
-from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
+from kcore.errors import CorruptRecordError
 from kcore.structs import TopicPartition
 from kcore.wire import codec
 from kcore.wire.messages import TransactionLogKey, TransactionLogValue
@@ -60,22 +60,20 @@ def read_transaction(entry: Entry) -> tuple[str, Transaction | None] | None:
 
     CorruptRecordError if it cannot be read.
     """
-    try:
-        (kind,) = _INT16.unpack_from(entry.key)
-        if kind != _KEY_TYPE:
-            return None
-        key = codec.decode(TransactionLogKey, 0, memoryview(entry.key)[_INT16.size :])
-        if entry.value is None:
-            return key.transactional_id, None
-        (version,) = _INT16.unpack_from(entry.value)
-        body = memoryview(entry.value)[_INT16.size :]
-        value = codec.decode(TransactionLogValue, version, body)
-        return key.transactional_id, _transaction(key.transactional_id, value)
-    except (struct.error, KeyError, ProtocolError, UnsupportedVersionError) as error:
+    found = read_entry(entry, TRANSACTIONS_TOPIC)
+    if found is None:
+        return None
+    key, value = found
+    assert isinstance(key, TransactionLogKey)
+    if value is None:
+        return key.transactional_id, None
+    assert isinstance(value, TransactionLogValue)
+    if value.transaction_status not in _STATES:
         raise CorruptRecordError(
-            f"a journal entry that cannot be read: {error};"
-            f" key {entry.key[:80].hex()}, value {(entry.value or b'')[:80].hex()}"
-        ) from error
+            f"a journal entry that cannot be read: {key.transactional_id} is in the state"
+            f" {value.transaction_status}"
+        )
+    return key.transactional_id, _transaction(key.transactional_id, value)
 
 
 def _transaction(transactional_id: str, value: TransactionLogValue) -> Transaction:
