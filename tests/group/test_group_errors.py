@@ -292,6 +292,73 @@ def test_failed_heartbeat_backs_off_and_the_session_runs_on(code: int) -> None:
     assert world.member._ctx.timers.at(Timer.SESSION) == session_ends
 
 
+def failed_beats(world: World, count: int) -> list[int]:
+    """How long after each of so many failures in a row the next heartbeat goes out."""
+    waits = []
+    for _ in range(count):
+        world.answer(ApiKey.HEARTBEAT, E.COORDINATOR_LOAD_IN_PROGRESS)
+        since = world.now
+        while not world.open(ApiKey.HEARTBEAT):
+            world.run(1)
+        waits.append(world.now - since)
+    return waits
+
+
+def test_heartbeats_that_fail_come_ever_later_until_one_is_good() -> None:
+    world = stable()
+    beat(world)
+    first, second, third = failed_beats(world, 3)
+    assert (80 <= first <= 120, 160 <= second <= 240, 320 <= third <= 480) == (True,) * 3
+    world.answer(ApiKey.HEARTBEAT)
+    beat(world)
+    assert failed_beats(world, 1)[0] <= 120
+
+
+def test_heartbeats_of_another_membership_begin_without_backoff() -> None:
+    world = stable()
+    beat(world)
+    failed_beats(world, 3)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    world.poll()
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+    beat(world)
+    assert failed_beats(world, 1)[0] <= 120
+
+
+def test_a_coordinator_that_answers_heartbeats_is_looked_up_without_backoff_when_lost() -> None:
+    world = stable()
+    for _ in range(3):
+        beat(world)
+        world.answer(ApiKey.HEARTBEAT)
+        beat(world)
+        world.answer(ApiKey.HEARTBEAT, E.NOT_COORDINATOR)
+        assert world.open(ApiKey.FIND_COORDINATOR)
+        world.find()
+        world.run(121)
+        world.answer(ApiKey.HEARTBEAT)
+
+
+def test_how_a_session_ended_is_said_of_a_commit_that_comes_too_late() -> None:
+    """Also of the first one, in which no heartbeat was answered."""
+    for answered in range(2):
+        world = stable()
+        for _ in range(answered):
+            beat(world)
+            world.answer(ApiKey.HEARTBEAT)
+        silent_since = world.member._membership.last_heartbeat_ms
+        world.run(13_001)
+        world.find()
+        world.run(200)
+        world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+        loss = world.member._membership.loss
+        assert loss is not None
+        assert loss.timer == "session_timeout_ms"
+        assert loss.elapsed_ms == world.now - silent_since
+
+
 @pytest.mark.parametrize("error", [*MOVED_CODES, *LINK_ERRORS], ids=str)
 def test_heartbeat_loses_the_coordinator(error: int | KafkaError) -> None:
     world = stable()
@@ -337,9 +404,11 @@ def test_heartbeat_of_an_earlier_generation_is_no_news(code: E) -> None:
     world = stable(group_instance_id="i")
     beat(world)
     newer = change_generation(world)
+    world.run(5)
     world.answer(ApiKey.HEARTBEAT, code)
     assert world.member._membership.generation == newer
     assert world.member.state is MemberState.STABLE
+    assert world.member._ctx.timers.at(Timer.SESSION) == world.now + 10_000  # somebody answers
 
 
 def test_heartbeat_rebalance_in_progress_asks_for_a_rejoin() -> None:
@@ -365,6 +434,29 @@ def test_c08_rebalance_in_progress_elsewhere_is_ignored(state: MemberState) -> N
     world.answer(ApiKey.HEARTBEAT, E.REBALANCE_IN_PROGRESS)
     assert world.member.state is state
     assert world.member._membership.generation == generation
+
+
+def test_b7_who_is_fenced_while_it_joins_takes_nothing_of_the_answer() -> None:
+    world = syncing(group_instance_id="i")
+    beat(world)
+    world.answer(ApiKey.HEARTBEAT, E.FENCED_INSTANCE_ID)
+    if world.open(ApiKey.SYNC_GROUP):
+        world.answer(ApiKey.SYNC_GROUP, assigned="t1-0")
+    world.poll()
+    (raised,) = world.new_events(ErrorRaised)
+    assert isinstance(raised.error, FencedInstanceIdError)
+    assert world.member.state is MemberState.FENCED
+    assert world.host.owned == []
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_heartbeats_name_the_instance_where_they_can(version: int) -> None:
+    world = World(config={"group_instance_id": "i"})
+    world.network.versions[ApiKey.HEARTBEAT] = version
+    world.become_stable()
+    beat(world)
+    named = world.request(ApiKey.HEARTBEAT).body.group_instance_id
+    assert named == ("i" if version >= 3 else None)
 
 
 def test_b7_heartbeat_fenced_instance() -> None:

@@ -66,6 +66,21 @@ def test_c10_session_ends_without_answers() -> None:
     assert world.count(ApiKey.HEARTBEAT) == 1  # one in flight at a time
 
 
+@pytest.mark.parametrize("first", ["session_timeout_ms", "max_poll_interval_ms"])
+def test_a_heartbeat_on_its_way_keeps_nobody_from_the_other_timers(first: str) -> None:
+    world = World(
+        config={"session_timeout_ms": 5_000, "max_poll_interval_ms": 5_000, first: 4_000}
+        | {"request_timeout_ms": 20_000}
+    )
+    world.become_stable()
+    since = world.now
+    assert world.member.deadline() == since + 3_000
+    world.run(3_000)
+    assert world.open(ApiKey.HEARTBEAT)
+    # Of both the next is told: who takes the answer unread asks nobody again.
+    assert world.member.deadline() == since + 4_000
+
+
 def test_k2_discovery_restarts_the_session_but_not_the_heartbeat() -> None:
     world = World(config={"session_timeout_ms": 300, "heartbeat_interval_ms": 100})
     world.become_stable()
