@@ -44,11 +44,6 @@ class ClassicMembership(Membership):
         return self.subscribed or self.state is not MemberState.UNJOINED
 
     @property
-    def joined(self) -> bool:
-        """JoinGroup was answered."""
-        return self.state in (MemberState.COMPLETING, MemberState.STABLE)
-
-    @property
     def may_commit(self) -> bool:
         """See Membership."""
         return self.state is MemberState.STABLE

@@ -22,7 +22,6 @@ IdPartition = tuple[bytes, int]
 Owned = frozenset[IdPartition]
 
 _UUID_BITS: Final = 128
-_MEMBERS: Final = (ConsumerState.RECONCILING, ConsumerState.ACKNOWLEDGING, ConsumerState.STABLE)
 _ENDED: Final = (ConsumerState.UNSUBSCRIBED, ConsumerState.LEAVING)
 _PUBLIC_STATES: Final = {
     ConsumerState.JOINING: PublicState.REBALANCING,
@@ -63,11 +62,6 @@ class ConsumerMembership(Membership):
     def managed(self) -> bool:
         """See Membership."""
         return self.subscribed or self.state not in _ENDED
-
-    @property
-    def joined(self) -> bool:
-        """See Membership."""
-        return self.state in _MEMBERS
 
     @property
     def may_commit(self) -> bool:

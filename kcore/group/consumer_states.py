@@ -44,7 +44,7 @@ class ConsumerState(Enum):
 
     # Left while the application does, or before it began: what it has can still be committed until
     # the leave is sent. LEAVE_SENT. RELEASED: there was nobody to tell, or nothing. The loss of the
-    # membership (FENCED, STALLED, FATAL) changes nothing, nor does LEAVE.
+    # membership (FENCED, FATAL) changes nothing, nor does LEAVE. Nobody has to poll any more.
     PREPARE_LEAVING = "prepare leaving"
 
     # The last heartbeat is on its way, with epoch -1, or -2 of a static member. RELEASED: answered,

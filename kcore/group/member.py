@@ -304,11 +304,6 @@ class GroupMember:
         return self._fetcher.by_id
 
     @property
-    def joined(self) -> bool:
-        """The coordinator has taken this member in."""
-        return self._membership.joined
-
-    @property
     def stable(self) -> bool:
         """A member with its assignment delivered, and no rebalance in sight."""
         return self.step is Step.IDLE and self._membership.settled

@@ -86,11 +86,6 @@ class Membership:
         raise NotImplementedError
 
     @property
-    def joined(self) -> bool:
-        """The coordinator has taken this member in."""
-        raise NotImplementedError
-
-    @property
     def may_commit(self) -> bool:
         """Whether offsets of what is owned can be committed now."""
         raise NotImplementedError

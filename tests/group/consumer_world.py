@@ -121,6 +121,7 @@ def _beat(world: World, request: Request, error: int, fields: dict[str, Any]) ->
         member_id=fields.get("member_id", body.member_id or "given"),
         member_epoch=fields.get("epoch", body.member_epoch or 1),
         heartbeat_interval_ms=fields.get("interval", INTERVAL_MS),
+        throttle_time_ms=fields.get("throttle_time_ms", 0),
         assignment=None if assigned is None else cls.Assignment(topic_partitions=entries),
     )
 

@@ -57,6 +57,17 @@ def test_n6_close_while_the_coordinator_is_looked_for(found: bool) -> None:
     assert world.member.closed
 
 
+def test_who_unsubscribes_before_the_first_poll_joins_nothing() -> None:
+    world = ConsumerWorld()
+    world.subscribe("t1")
+    world.find()
+    world.member.leave(world.now, "unsubscribed")
+    world.settle()
+    world.poll()
+    assert world.member.state is S.UNSUBSCRIBED
+    assert not world.open(BEAT)
+
+
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("i", -2)])
 def test_n6_unsubscribe(instance_id: str | None, epoch: int) -> None:
     world = stable(group_instance_id=instance_id, await_acknowledgement=True)

@@ -20,6 +20,7 @@ from kcore.events import (
 )
 from kcore.group.consumer_states import ConsumerState as S
 from kcore.group.states import Step
+from kcore.structs import MemberState as PublicState
 from kcore.structs import OffsetAndMetadata
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
@@ -45,6 +46,25 @@ def test_n3_the_first_assignment_may_be_empty() -> None:
     assert world.said(world.request(BEAT)) == {}
     world.beat()
     assert world.member.stable
+
+
+def test_what_the_application_is_told_of_its_membership() -> None:
+    world = stable(await_acknowledgement=True)
+    assert world.member.metadata().state == PublicState.STABLE
+    assert not world.member.rejoin_needed
+    world.next_beat()
+    world.beat("t1-1", epoch=2)
+    assert world.member.metadata().state == PublicState.REBALANCING
+    assert world.member.rejoin_needed
+    world.poll()
+    world.ack()
+    world.network.brokers = False
+    world.member._coordinator.lost("gone", world.now)
+    world.ack()
+    assert world.member.state is S.ACKNOWLEDGING
+    assert world.member.metadata().state == PublicState.REBALANCING
+    world.member._membership.reset("fenced", world.now)
+    assert world.member.metadata().state == PublicState.UNJOINED
 
 
 def test_n3_the_same_assignment_changes_nothing() -> None:

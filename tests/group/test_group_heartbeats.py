@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from consumer_world import ConsumerWorld
 from group_world import (
     KEY,
     MEMBER,
@@ -20,6 +21,7 @@ from kcore.events import (
     PartitionsRevoked,
 )
 from kcore.group.context import Timer
+from kcore.group.repeated import Repeated
 from kcore.group.states import MemberState
 from kcore.structs import MemberState as PublicState
 from kcore.wire.apis import ApiKey
@@ -79,6 +81,31 @@ def test_a_heartbeat_on_its_way_keeps_nobody_from_the_other_timers(first: str) -
     assert world.open(ApiKey.HEARTBEAT)
     # Of both the next is told: who takes the answer unread asks nobody again.
     assert world.member.deadline() == since + 4_000
+
+
+class Judged(Repeated):
+    """Keeps which answers counted as the usual one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judged: list[bool] = []
+
+    def read(self, *, good: bool) -> None:
+        self.judged.append(good)
+        super().read(good=good)
+
+
+@pytest.mark.parametrize("world", [World(), ConsumerWorld()], ids=["classic", "consumer"])
+def test_an_answer_that_throttles_is_no_usual_one(world: World) -> None:
+    """Else the next like it would be passed over, and its throttling with it."""
+    world.become_stable()
+    api = ApiKey.CONSUMER_GROUP_HEARTBEAT if isinstance(world, ConsumerWorld) else ApiKey.HEARTBEAT
+    world.member._heartbeats._repeated = judged = Judged()
+    for throttle_time_ms in (0, 50, 0):
+        while not world.open(api):
+            world.run(100, poll_every=100)
+        world.answer(api, throttle_time_ms=throttle_time_ms)
+    assert judged.judged == [True, False, True]
 
 
 def test_k2_discovery_restarts_the_session_but_not_the_heartbeat() -> None:
@@ -219,6 +246,85 @@ def test_back_after_the_session_the_broker_has_the_word() -> None:
     world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
     world.poll()
     assert world.new_events(PartitionsLost)
+
+
+def stable() -> World:
+    world = World()
+    world.become_stable()
+    return world
+
+
+def beat(world: World) -> None:
+    """On to the next heartbeat."""
+    world.run(3_000)
+    assert world.open(ApiKey.HEARTBEAT)
+
+
+def failed_beats(world: World, count: int) -> list[int]:
+    """How long after each of so many failures in a row the next heartbeat goes out."""
+    waits = []
+    for _ in range(count):
+        world.answer(ApiKey.HEARTBEAT, E.COORDINATOR_LOAD_IN_PROGRESS)
+        since = world.now
+        while not world.open(ApiKey.HEARTBEAT):
+            world.run(1)
+        waits.append(world.now - since)
+    return waits
+
+
+def test_heartbeats_that_fail_come_ever_later_until_one_is_good() -> None:
+    world = stable()
+    beat(world)
+    first, second, third = failed_beats(world, 3)
+    assert (80 <= first <= 120, 160 <= second <= 240, 320 <= third <= 480) == (True,) * 3
+    world.answer(ApiKey.HEARTBEAT)
+    beat(world)
+    assert failed_beats(world, 1)[0] <= 120
+
+
+def test_heartbeats_of_another_membership_begin_without_backoff() -> None:
+    world = stable()
+    beat(world)
+    failed_beats(world, 3)
+    world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+    world.poll()
+    world.poll()
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+    beat(world)
+    assert failed_beats(world, 1)[0] <= 120
+
+
+def test_a_coordinator_that_answers_heartbeats_is_looked_up_without_backoff_when_lost() -> None:
+    world = stable()
+    for _ in range(3):
+        beat(world)
+        world.answer(ApiKey.HEARTBEAT)
+        beat(world)
+        world.answer(ApiKey.HEARTBEAT, E.NOT_COORDINATOR)
+        assert world.open(ApiKey.FIND_COORDINATOR)
+        world.find()
+        world.run(121)
+        world.answer(ApiKey.HEARTBEAT)
+
+
+def test_how_a_session_ended_is_said_of_a_commit_that_comes_too_late() -> None:
+    """Also of the first one, in which no heartbeat was answered."""
+    for answered in range(2):
+        world = stable()
+        for _ in range(answered):
+            beat(world)
+            world.answer(ApiKey.HEARTBEAT)
+        silent_since = world.member._membership.last_heartbeat_ms
+        world.run(13_001)
+        world.find()
+        world.run(200)
+        world.answer(ApiKey.HEARTBEAT, E.UNKNOWN_MEMBER_ID)
+        loss = world.member._membership.loss
+        assert loss is not None
+        assert loss.timer == "session_timeout_ms"
+        assert loss.elapsed_ms == world.now - silent_since
 
 
 # -- leaving -------------------------------------------------------------------------------------
