@@ -81,6 +81,8 @@ def release(engine: Engine, settings: Deserializers) -> None:
     """Refuse all calls, close all sockets, then what is the user's. Raises what a deserializer
     raises, when all is closed.
     """
+    if engine.released:
+        return  # a listener, or a callback, of this close has closed once more
     engine.guard.bar()
     engine.rebalances.clear()
     engine.released = True

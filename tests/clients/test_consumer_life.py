@@ -12,7 +12,7 @@ from scripted_consumer import T0, assigned, make, records
 from kcore import errors
 from kcore.clients.consumer import keeper
 from kcore.clients.futures import OperationFuture
-from kcore.events import Closed, ErrorRaised, OffsetsCommitted
+from kcore.events import Closed, ErrorRaised, OffsetsCommitted, PartitionsRevoked
 from kcore.structs import OffsetAndMetadata
 from kcore.timers import NEVER
 
@@ -64,6 +64,38 @@ def test_the_commit_at_close_may_fail(caplog):
     assert consumer.pump.closed
 
 
+def test_the_commit_at_close_may_come_too_late(caplog):
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 1, 2))
+    next(consumer)
+    consumer.core.answers["commit"] = None
+    consumer.close(timeout_ms=70)
+    assert "not answered in time" in caplog.text
+    assert consumer.core.verbs("commit", "close")[-1] == ("close", 0, False)
+    assert consumer.pump.closed
+
+
+def test_a_commit_at_close_that_is_answered_is_no_news(caplog):
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 1, 2))
+    next(consumer)
+    consumer.close()
+    assert len(consumer.core.verbs("commit")) == 1
+    assert not caplog.text
+
+
+def test_a_wakeup_keeps_no_close_from_its_words():
+    consumer = assigned(group_id="g")
+    consumer.core.batches.append(records(T0, 1, 2))
+    next(consumer)
+    consumer.wakeup()
+    consumer.close()
+    assert len(consumer.core.verbs("commit")) == 1
+    assert consumer.core.verbs("close") == [("close", 30000, False)]
+    assert consumer._engine.closing is not None
+    assert consumer.pump.closed
+
+
 def test_close_without_autocommit_commits_nothing():
     consumer = assigned(group_id="g")
     consumer.core.batches.append(records(T0, 1, 2))
@@ -102,6 +134,40 @@ def test_deserializers_are_closed():
     deserializer = Closing()
     make(value_deserializer=deserializer).close()
     assert deserializer.closed
+
+
+@pytest.mark.parametrize("by", ["listener", "callback"])
+def test_what_is_the_users_is_closed_once(by):
+    """Also where a listener, or a callback, of a close closes once more."""
+
+    class Closing:
+        closed = 0
+
+        def deserialize(self, topic, headers, data):
+            return data
+
+        def close(self):
+            self.closed += 1
+
+    class Listener:
+        def on_partitions_revoked(self, revoked):
+            consumer.close()
+
+        def on_partitions_assigned(self, assigned):
+            pass
+
+    deserializer = Closing()
+    consumer = make(value_deserializer=deserializer, group_id="g")
+    if by == "listener":
+        consumer.subscribe(["t"], listener=Listener())
+        consumer.core.pending.append(PartitionsRevoked((T0,)))
+        consumer.core.answers["close"] = False
+    else:
+        consumer.assign([T0])
+        consumer.commit_async({T0: OffsetAndMetadata(1)}, lambda *_: consumer.close())
+    consumer.close(timeout_ms=100)
+    assert deserializer.closed == 1
+    assert consumer.pump.closed
 
 
 def test_a_pump_that_fails_in_close_is_closed_all_the_same():

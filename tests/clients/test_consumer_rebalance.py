@@ -209,6 +209,22 @@ def test_closing_inside_a_listener_keeps_its_bound():
     assert consumer.pump.closed
 
 
+def test_closing_inside_a_listener_waits_for_no_listener():
+    listener = Listener(lambda: consumer.close(timeout_ms=1_000))
+    consumer = subscribed(listener)
+    close, noted = consumer.core.close, []
+
+    def closing(*args, **options):
+        noted.append(acks(consumer))
+        close(*args, **options)
+
+    consumer.core.close = closing
+    consumer.core.events += [PartitionsRevoked((T0,)), PartitionsRevoked((T1,))]
+    assert consumer.poll(timeout_ms=60_000) == {}
+    assert noted == [1]  # what it is being told of is acknowledged, and nobody told of the rest
+    assert listener.heard == [("revoked", {T0})]
+
+
 def test_unsubscribe_tells_what_it_gives_up():
     listener = Listener()
     consumer = subscribed(listener)
