@@ -1,12 +1,14 @@
 """poll, subscribe and assign, wake-ups, errors from the background."""
 
 import re
+import threading
 
 import pytest
 from scripted_consumer import T0, T1, assigned, make, records
 
 from kcore import SubscriptionPattern, errors
 from kcore.events import ErrorRaised, OperationCompleted
+from kcore.structs import OffsetAndMetadata
 
 
 def test_records_at_hand_are_returned_without_a_step():
@@ -362,3 +364,94 @@ def test_a_pattern_for_the_brokers_is_not_judged_here():
 def test_without_a_group_nobody_matches_it():
     with pytest.raises(errors.IllegalArgumentError, match="group_protocol='consumer'"):
         make().subscribe(pattern=SubscriptionPattern("t"))
+
+
+# Ends of a poll -----------------------------------------------------------------------------------
+
+
+def waited(consumer, timeout_ms):
+    before = consumer.pump.now
+    assert consumer.poll(timeout_ms=timeout_ms) == {}
+    return consumer.pump.now - before
+
+
+def test_a_nudge_ends_one_poll():
+    consumer = assigned()
+    reins = consumer.reins()
+    reins.nudge()
+    assert (waited(consumer, 500), waited(consumer, 500)) == (0, 500)
+    assert consumer.core.idle_ms == 500  # of poll-idle-ratio-avg
+
+
+def test_who_gives_the_reins_back_leaves_no_nudge():
+    consumer = assigned()
+    reins, attendant = consumer.reins(), object()
+    reins.attend(attendant)
+    reins.nudge()
+    reins.leave(object())  # somebody else's
+    with pytest.raises(errors.IllegalStateError):
+        reins.attend(attendant)
+    reins.leave(attendant)
+    assert waited(consumer, 500) == 500
+    reins.attend(attendant)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 20])
+def test_a_poll_ends_in_time_whatever_comes_all_the_time(timeout_ms):
+    consumer = assigned()
+
+    def more(_):
+        assert len(consumer.pump.steps) < 100
+        consumer.pump.now += 1
+        consumer.core.pending.append(OperationCompleted(99, None, None))
+
+    consumer.pump.on_step = more
+    assert waited(consumer, timeout_ms) <= timeout_ms + 1
+
+
+def test_who_is_refused_while_another_thread_takes_costs_that_one_nothing():
+    consumer = assigned()
+    consumer.core.batches.append(records(T0, 1, 2))
+    take, refused = consumer.core.take_records, []
+
+    def poll_elsewhere():
+        try:
+            consumer.poll()
+        except errors.ConcurrentUseError as error:
+            refused.append(error)
+
+    def taking(limit, now_ms):
+        taken = take(limit, now_ms)
+        thread = threading.Thread(target=poll_elsewhere)
+        thread.start()
+        thread.join()
+        if taken:
+            raise KeyboardInterrupt
+        return taken
+
+    consumer.core.take_records = taking
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll()
+    assert len(refused) == 1
+    assert len(consumer.core.verbs("take_back")) == 1
+
+
+def test_a_wakeup_ends_no_wait_and_no_commit_of_the_reins():
+    consumer = assigned(group_id="g")
+    reins = consumer.reins()
+    consumer.wakeup()
+    assert not reins.wait(lambda: False, 30)
+    reins.commit({T0: OffsetAndMetadata(1)}, 500)
+    assert len(consumer.core.verbs("commit")) == 1
+    with pytest.raises(errors.WakeupError):  # it is still the next poll's
+        consumer.poll()
+
+
+def test_a_commit_of_the_reins_that_is_not_answered_has_failed():
+    consumer = assigned(group_id="g")
+    reins = consumer.reins()
+    consumer.core.answers["commit"] = None
+    with pytest.raises(errors.KafkaTimeoutError):
+        reins.commit({T0: OffsetAndMetadata(1)}, 500)
+    reins.commit({}, 500)
+    assert len(consumer.core.verbs("commit")) == 1
