@@ -165,12 +165,12 @@ class Cluster:
         """Delete a topic: whoever waits for its records is told, offsets committed in it go."""
         self.now_ms = now_ms
         self.topics.delete(topic)
+        self.settle_coordinators(now_ms)  # first: with their topic, what they keep is gone
         self.share_states.forget_topic(topic.topic_id)
         for node in self.nodes.values():
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
             node.groups.delete_topic(topic.name, now_ms)
             node.shares.forget(None, {topic.topic_id})
-        self.settle_coordinators(now_ms)
 
     def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Options of topics have changed: leaders may be found, more may be readable."""

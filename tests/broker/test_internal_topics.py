@@ -31,12 +31,10 @@ def world():
     assert not world.faults
 
 
-def commit(world, offset, group="g", metadata=""):
+def commit(world, offset, group="g", topic="t"):
     cls = m.OffsetCommitRequest
-    part = cls.OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata=metadata
-    )
-    topic = cls.OffsetCommitRequestTopic(name="t", partitions=[part])
+    part = cls.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = cls.OffsetCommitRequestTopic(name=topic, partitions=[part])
     request = cls(group_id=group, generation_id_or_member_epoch=-1, member_id="", topics=[topic])
     keeper = world.client(world.cluster.coordinator_of(group))
     return keeper.ask(request, 7).topics[0].partitions[0].error_code
@@ -283,6 +281,15 @@ def test_a_topic_that_is_deleted_takes_its_groups_along(world):
     assert before == ["t"]
     assert world.cluster.topics.names() == [OFFSETS, "t"]
     assert commit(world, 6) == 0
+
+
+def test_offsets_of_the_topic_that_is_deleted_are_no_reason_to_make_it_again(world):
+    world.topic()
+    assert commit(world, 5) == 0
+    assert commit(world, 7, topic=OFFSETS) == 0
+    world.cluster.delete(world.cluster.topics.get(OFFSETS), world.now_ms)
+    assert world.cluster.topics.names() == ["t"]
+    assert committed(world, world.cluster.coordinator_of("g")) == -1
 
 
 def test_a_node_that_is_back_leads_again_when_preferred_leaders_are_elected(world):
