@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kcore.actions import Connect
 from kcore.broker.partitions import Partition
+from kcore.broker.verification import VERIFIES_SINCE
 from kcore.coordinator.context import AnyGroup
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
@@ -72,9 +73,10 @@ class World:
         if plan.exact and plan.transaction_version < EPOCHS_SINCE:
             # One would end whatever transaction is open when it arrives, the others would begin one
             # that nobody ends.
-            self.network.never_linger = frozenset(
-                {ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN}
-            )
+            late = {ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN}
+            if plan.release < VERIFIES_SINCE:
+                late |= {ApiKey.PRODUCE, ApiKey.TXN_OFFSET_COMMIT}
+            self.network.never_linger = frozenset(late)
         self.stage = Stage(
             plan,
             self.now,

@@ -67,6 +67,7 @@ def test_what_comes_twice_for_no_such_reason_is_found(early):
         905_599,  # a record is read where it was, and where its producer has written it again
         812_342_913,  # a follower that is as long as its leader, and ends in another's batch
         812_344_311,  # what begins a transaction comes behind its end, and times out in the next
+        640_101_603,  # a batch comes behind the end of its transaction, where nobody verifies it
     ],
 )
 def test_seeds_that_were_false_alarms_go_well(seed):
