@@ -240,6 +240,16 @@ def commit(world: ConsumerWorld, deadline_ms: int | None, at: str = "t1-0") -> l
     return ended
 
 
+def test_who_is_subscribed_and_no_member_yet_commits_nothing() -> None:
+    """An empty group would take it from anybody: the partitions are nobody's before the join."""
+    world = ConsumerWorld()
+    world.subscribe("t1")
+    world.find()
+    (error,) = commit(world, None)
+    assert isinstance(error, CommitFailedError)
+    assert not world.open(ApiKey.OFFSET_COMMIT)
+
+
 def test_commits_carry_member_and_epoch() -> None:
     world = stable(group_instance_id="i")
     ended = commit(world, None)
