@@ -269,6 +269,13 @@ def test_the_keeper_rests_as_its_looks_have_found():
     assert rests == [0.1, 0.2, 0.4, 0.1, 0.2]
 
 
+def test_the_keeper_knows_when_the_core_is_due():
+    consumer = assigned(group_id="g")
+    consumer.core.deadline = lambda: consumer.pump.now + 70
+    consumer.poll(timeout_ms=10)
+    assert consumer._engine.due_at == consumer.pump.now + 70
+
+
 def test_the_keeper_ends_with_its_consumer():
     class Stop:
         def wait(self, _rest_s):
