@@ -529,6 +529,16 @@ def test_auto_commits_are_told_to_the_default_callback():
     consumer.core.events.append(OffsetsCommitted(None, offsets))
     consumer.poll()
     assert told == [(offsets, offsets)]
+    late = errors.RetriableCommitFailedError("later")
+    consumer.core.events.append(OffsetsCommitted(None, offsets, late))
+    consumer.poll()
+    assert told[1:] == [(offsets, late)]
+
+
+def test_auto_commits_need_nobody_to_be_told():
+    consumer = assigned(group_id="g")
+    consumer.core.events.append(OffsetsCommitted(None, {T0: OffsetAndMetadata(5)}))
+    assert consumer.poll() == {}
 
 
 def test_callbacks_of_earlier_commits_run_before_commit_returns():
