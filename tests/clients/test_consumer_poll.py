@@ -455,3 +455,16 @@ def test_a_commit_of_the_reins_that_is_not_answered_has_failed():
         reins.commit({T0: OffsetAndMetadata(1)}, 500)
     reins.commit({}, 500)
     assert len(consumer.core.verbs("commit")) == 1
+
+
+def test_what_is_said_again_is_raised_once_and_nothing_else_is_left_out():
+    consumer = assigned(group_id="g")
+    refused, missing = errors.GroupAuthorizationFailedError("no"), errors.InvalidTopicError("t!")
+    consumer.core.events += [ErrorRaised(it) for it in (refused, refused, missing, refused)]
+    raised = []
+    for _ in range(3):
+        with pytest.raises(errors.KafkaError) as caught:
+            consumer.poll()
+        raised.append(caught.value)
+    assert raised == [refused, missing, refused]
+    assert consumer.poll() == {}
