@@ -468,3 +468,36 @@ def test_what_is_said_again_is_raised_once_and_nothing_else_is_left_out():
         raised.append(caught.value)
     assert raised == [refused, missing, refused]
     assert consumer.poll() == {}
+
+
+def test_an_error_that_is_kept_is_the_next_polls_also_in_the_same_millisecond():
+    consumer = assigned()
+    consumer.core.batches.extend([records(T0, 1), records(T0, 2)])
+    consumer.poll()
+    consumer._engine.keep(errors.KafkaError("of the keeper's turn"))
+    with pytest.raises(errors.KafkaError, match="keeper"):
+        consumer.poll()
+    assert [r.offset for r in consumer.poll()[T0]] == [2]
+
+
+# Questions ----------------------------------------------------------------------------------------
+
+
+def test_who_is_woken_before_a_question_asks_nothing():
+    consumer = assigned(group_id="g")
+    consumer.wakeup()
+    with pytest.raises(errors.WakeupError):
+        consumer.commit()
+    assert not consumer.core.verbs("commit")
+    consumer.commit()
+
+
+def test_a_question_leaves_nothing_behind_and_is_the_cores_to_give_up():
+    consumer = assigned(group_id="g")
+    consumer.commit()
+    before, consumer.core.answers["commit"] = consumer.pump.now, None
+    with pytest.raises(errors.KafkaTimeoutError):
+        consumer.commit(timeout_ms=500)
+    assert consumer.pump.now - before > 500  # its own word would have come by then
+    assert not consumer._engine._results
+    assert not consumer._engine._expected
