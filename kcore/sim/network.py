@@ -141,7 +141,7 @@ class Network:
         self._apart: dict[tuple[str, str], int] = {}  # client and node -> until when
         self._count = 0
         self._lost: Counter[ApiKey] = Counter()  # so many answers will not arrive
-        # What does not arrive any more when its client has given the connection up.
+        # What is neither taken nor done any more once its client has lost that connection.
         self.never_linger: frozenset[ApiKey] = frozenset()
         self.refused_until_ms = 0
         self.connects = 0
@@ -172,10 +172,7 @@ class Network:
         if wire is not None:
             self._ledger.judge_open(wire, self._now())
             self._client_gone(wire)
-            if wire.node_open and any(asked.api in self.never_linger for asked in wire.asked):
-                self.lose_wire(wire)
-                self.tell_node(wire, "connection reset")
-            elif wire.node_open:
+            if not self._kept_from_lingering(wire) and wire.node_open:
                 self._send_up(wire, None)
 
     def node_sends(self, number: int, data: bytes) -> int:
@@ -360,7 +357,16 @@ class Network:
     def _reset_client(self, wire: Wire, why: str) -> None:
         if wire.client_open:
             self._client_gone(wire)
+            self._kept_from_lingering(wire)
             wire.client.wire_closed(wire.link, why)
+
+    def _kept_from_lingering(self, wire: Wire) -> bool:
+        """Its client is gone: whether the node gives up what it was asked, too, soon."""
+        late = wire.node_open and any(asked.api in self.never_linger for asked in wire.asked)
+        if late:
+            self.lose_wire(wire)
+            self.tell_node(wire, "connection reset")
+        return late
 
     def _reset_node(self, wire: Wire, why: str) -> None:
         if wire.node_open:

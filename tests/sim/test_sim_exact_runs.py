@@ -67,6 +67,7 @@ def test_what_comes_twice_for_no_such_reason_is_found(early):
         905_599,  # a record is read where it was, and where its producer has written it again
         812_342_913,  # a follower that is as long as its leader, and ends in another's batch
         812_344_311,  # what begins a transaction comes behind its end, and times out in the next
+        640_100_974,  # a request that ends one is served after its client has lost the connection
         640_101_603,  # a batch comes behind the end of its transaction, where nobody verifies it
     ],
 )

@@ -227,6 +227,20 @@ def test_what_ends_a_transaction_may_be_kept_from_lingering():
     assert street.node.got == ["opened", "closed"]
 
 
+@pytest.mark.parametrize("lingers", [True, False])
+def test_nor_does_it_where_only_the_client_hears_that_the_connection_is_gone(lingers):
+    street = Street()
+    street.network.never_linger = frozenset() if lingers else frozenset({ApiKey.END_TXN})
+    question = frames.encode_request(m.EndTxnRequest(transactional_id="x"), 3, 7, "m1")
+    street.network.client_sends(street.client, 1, question)
+    street.run(100)
+    street.network.lose_wire(street.wire)
+    street.network.tell_client(street.wire, "connection reset")
+    street.run(200)
+    assert street.client.got[-1] == "closed"
+    assert ("closed" in street.node.got) is not lingers
+
+
 # Records and offsets -----------------------------------------------------------------------------
 
 
