@@ -107,9 +107,8 @@ def name_nobody_aborted(patch):
 def commit_offsets_of_aborted(patch):
     original = Groups.end_transaction
 
-    def end_transaction(self, *about, committed):
-        del committed
-        return original(self, *about, committed=True)
+    def end_transaction(self, partition, marker, now_ms):
+        return original(self, partition, replace(marker, committed=True), now_ms)
 
     patch.setattr(Groups, "end_transaction", end_transaction)
 
@@ -118,9 +117,10 @@ def drop_offsets_of_committed(patch):
     original = Groups.end_transaction
     calls = [0]
 
-    def end_transaction(self, *about, committed):
+    def end_transaction(self, partition, marker, now_ms):
         calls[0] += 1
-        return original(self, *about, committed=committed and calls[0] % 5 > 0)
+        kept = replace(marker, committed=marker.committed and calls[0] % 5 > 0)
+        return original(self, partition, kept, now_ms)
 
     patch.setattr(Groups, "end_transaction", end_transaction)
 
