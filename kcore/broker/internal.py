@@ -133,12 +133,14 @@ class InternalTopics:
         return partition.leader if partition.leader in self._cluster.live else NOBODY
 
     def move(self, number: int, node_id: int, now_ms: int) -> None:
-        """Let a node that is up lead a partition of all of them, as far as they have it."""
+        """Let a node that is up lead a partition of all of them, as far as they have it, and it has
+        what was acknowledged.
+        """
         self.ensure(OFFSETS_TOPIC)
         self.ensure(TRANSACTIONS_TOPIC)
         for name in self._plans:
             partition = self.partition(name, number)
-            if partition is not None and partition.leader != node_id:
+            if partition is not None and partition.leader != node_id and node_id in partition.isr:
                 self._cluster.move_leader_of(partition, node_id, now_ms)
 
     def journal(self, name: str, number: int) -> Journal:

@@ -244,6 +244,22 @@ def test_without_a_replica_that_is_up_there_is_no_coordinator():
     assert committed(world, keeper) == 5
 
 
+def test_a_coordinator_is_not_moved_to_who_lacks_something(world):
+    world.topic(replication_factor=3)
+    keeper = world.cluster.coordinator_of("g")
+    late, other = (one for one in (1, 2, 3) if one != keeper)
+    world.cluster.stop_node(late, world.now_ms)
+    assert commit(world, 5) == 0
+    world.cluster.stop_node(other, world.now_ms)
+    world.cluster.stop_node(keeper, world.now_ms)
+    world.cluster.start_node(late, world.now_ms)
+    world.cluster.move_coordinator(NUMBER, late, world.now_ms)
+    assert committed(world, late) == E.NOT_COORDINATOR
+    world.cluster.start_node(keeper, world.now_ms)
+    world.cluster.move_coordinator(NUMBER, late, world.now_ms)
+    assert committed(world, late) == 5
+
+
 def test_their_replicas_wait_for_nothing(world):
     """A coordinator answers at once, so another one must not lack what it said."""
     world.topic()
