@@ -166,6 +166,8 @@ class Cluster:
         self.now_ms = now_ms
         self.topics.delete(topic)
         self.settle_coordinators(now_ms)  # first: with their topic, what they keep is gone
+        if topic.name == SHARES_TOPIC:
+            self.share_states.reset()
         self.share_states.forget_topic(topic.topic_id)
         for node in self.nodes.values():
             node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))

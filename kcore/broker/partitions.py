@@ -102,12 +102,15 @@ class Partition:
         return appended
 
     def add(self, data: bytes, now_ms: int) -> Appended:
-        """Keep a batch this cluster made, such as a marker; who waits for it is told."""
+        """Keep a batch this cluster made, such as a marker; who waits for it is told. While nobody
+        leads, the last leader alone has it, for when it is back.
+        """
         wall_ms = self.home.wall_ms(now_ms)
         appended = self.log.add(data, read_header(data), self.leader_epoch, wall_ms)
         assert appended.batch is not None
         assert appended.data is not None
-        self._spread(appended.data, appended.batch, now_ms)
+        if self.leader != NOBODY:
+            self._spread(appended.data, appended.batch, now_ms)
         self.home.changed(self)
         return appended
 

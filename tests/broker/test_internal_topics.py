@@ -6,7 +6,7 @@ from transactions_side import Producer
 
 from kcore.broker import BrokerConfig
 from kcore.broker.journals import DIRTY_BYTES, Journal, decode_items, encode_items
-from kcore.broker.share.keeping import Kept, ShareStates
+from kcore.broker.share.keeping import Kept, ShareStates, state_partition
 from kcore.coordinator import CoordinatorConfig, Entry, Marker, partition_for
 from kcore.coordinator.journal import INTERNAL_TOPICS, read_entry
 from kcore.coordinator.transactions import TransactionConfig
@@ -396,3 +396,43 @@ def test_a_journal_that_was_never_written_says_nothing(world):
     assert isinstance(journal, Journal)
     assert (journal.entries(), journal.epoch) == ([], 0)
     assert world.cluster.topics.names() == []
+
+
+def test_a_share_state_is_kept_while_nobody_leads_its_journal(world):
+    """It is in memory for all nodes; the journal has it when its last leader is back."""
+    topic_id = world.topic("t", assignments=[[1]]).topic_id
+    key = ("g", topic_id, 0)
+    world.cluster.share_states.put(key, Kept(start_offset=5), 1_000)
+    for node_id in (1, 2, 3):
+        world.cluster.stop_node(node_id, world.now_ms)
+    world.cluster.start_node(1, world.now_ms)
+    journal = world.cluster.internal.partition("__share_group_state", state_partition(key))
+    assert journal.leader == -1
+    for start in (6, 7):
+        world.cluster.share_states.put(key, Kept(start_offset=start), 1_000)
+    request = m.DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000)
+    assert world.cluster.share_states.get(key) == Kept(start_offset=7)
+    world.cluster.start_node(2, world.now_ms)
+    world.cluster.start_node(3, world.now_ms)
+    assert journal.leader == 3
+    assert ShareStates(world.cluster.share_journal).get(key) == Kept(start_offset=7)
+    assert {one.end_offset for one in journal.logs.values()} == {3}
+    world.cluster.stop_node(3, world.now_ms)
+    assert ShareStates(world.cluster.share_journal).get(key) == Kept(start_offset=7)
+    for node_id in (1, 2):
+        world.cluster.stop_node(node_id, world.now_ms)
+    world.cluster.start_node(1, world.now_ms)
+    (gone,) = world.client(1).ask(request, 4).responses
+    assert not gone.error_code
+    assert world.cluster.share_states.get(key) is None
+    for node_id in (2, 3):
+        world.cluster.start_node(node_id, world.now_ms)
+    assert ShareStates(world.cluster.share_journal).get(key) is None
+
+
+def test_share_states_go_with_their_topic(world):
+    key = ("g", b"7" * 16, 0)
+    world.cluster.share_states.put(key, Kept(start_offset=5), 1_000)
+    world.cluster.delete(world.cluster.topics.get("__share_group_state"), world.now_ms)
+    assert world.cluster.share_states.get(key) is None
+    assert ShareStates(world.cluster.share_journal).get(key) is None

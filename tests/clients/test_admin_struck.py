@@ -80,7 +80,7 @@ def test_an_end_that_is_struck_can_be_repeated(broker):
 
     def made():
         admin = kcore.Admin(**options)
-        assert admin.list_topics() == ["t"]
+        assert "t" in admin.list_topics()
         return admin
 
     admin = made()

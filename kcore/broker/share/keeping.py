@@ -99,6 +99,12 @@ class ShareStates:
         """Nothing of a group, or of these topics in it, is kept any more."""
         self._forget(lambda key: key[0] == group_id and (topic_ids is None or key[1] in topic_ids))
 
+    def reset(self) -> None:
+        """All journals are gone, and what they said."""
+        self._kept.clear()
+        self._snapshots.clear()
+        self._loaded.clear()
+
     def forget_topic(self, topic_id: bytes) -> None:
         """A topic is gone."""
         self._forget(lambda key: key[1] == topic_id)
