@@ -214,6 +214,8 @@ class Transaction(TransactionVerbs):
         if not entry.error_code:
             node = self._links.add_coordinator(entry.node_id, entry.host, entry.port)
             self._coordinators[whom] = node
+            if self._links.reach(node, now_ms) is Reach.BACKOFF:
+                self._wait(now_ms)  # it is the one that was lost: looking on would find it again
             return
         kind = "transactional id" if whom[0] == requests.TRANSACTION else "group"
         text = entry.error_message or "no coordinator was found"

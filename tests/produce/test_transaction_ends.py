@@ -318,6 +318,22 @@ def _cut_off(desk):
     desk.transaction.handle_tick(desk.now)
 
 
+def test_a_coordinator_that_is_the_same_and_cannot_be_reached_is_not_looked_up_at_once():
+    desk = begun()
+    desk.begin_verb(desk.transaction.commit)
+    desk.links.reachable = Reach.BACKOFF
+    desk.find()
+    for least_ms in (80, 160, 320):
+        desk.transaction.handle_tick(desk.now)
+        assert not desk.links.asked
+        assert desk.transaction.deadline() - desk.now >= least_ms
+        desk.now = desk.transaction.deadline()
+        desk.find()
+    desk.links.reachable = Reach.READY
+    desk.end()
+    assert desk.state is S.READY
+
+
 def test_a_coordinator_that_is_gone_is_looked_up_when_somebody_can_be_asked():
     desk = begun()
     desk.begin_verb(desk.transaction.commit)

@@ -75,6 +75,10 @@ def test_seeds_that_were_false_alarms_go_well(seed):
     well(drawn_exact(seed))
 
 
+def test_a_producer_that_cannot_connect_to_its_coordinator_asks_nobody_again_and_again():
+    well(drawn_exact(812_351_136))
+
+
 MOVING = {Fault.LEADER_MOVE: 4_000, Fault.NODE_CRASH: 4_000}
 
 

@@ -50,6 +50,7 @@ def test_seeds_of_the_consumer_protocol_go_well(seed, share):
         (4248, 1.0),  # partitions taken that the coordinator was giving away
         (6879, 0.5),  # the same
         (9476, 0.5),  # an older join behind a newer one
+        (812_340_659, 1.0),  # a coordinator moved to a node that lacks what was committed
         (9145, 0.0),  # a plan without the time that a rebalance takes (a false alarm)
     ],
 )

@@ -39,6 +39,7 @@ def test_seeds_go_well(seed):
         679,
         5505,  # a word behind a commit that was still waiting for others (a false alarm)
         3189,  # an assignment was told to a connection that was gone
+        812_340_972,  # a share state is to go, and nobody leads its journal
     ],
 )
 def test_seeds_that_found_something_go_well(seed):
