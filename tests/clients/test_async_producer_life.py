@@ -462,7 +462,7 @@ def test_dropped_in_another_thread(broker):
         producers = [make(broker)]
         await producers[0].start()
         future = await producers[0].send("t", b"v")
-        fds = descriptors()
+        fds = len(descriptors())
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             await anyloop.to_thread(producers.clear)
@@ -470,7 +470,7 @@ def test_dropped_in_another_thread(broker):
         assert [one.category for one in said] == [ResourceWarning]
         await anyloop.wait([future])
         await anyloop.sleep(0.05)
-        assert descriptors() < fds
+        assert len(descriptors()) < fds
         future.exception()
 
     run(main())
