@@ -371,16 +371,15 @@ class Store:
         have many partitions that nothing is ever kept in.
         """
         folder = self._folder / f"node-{node_id}" / f"{partition.topic}-{partition.number}"
-        return LogFiles(folder, self.disk, prepare=partial(self._prepare, topic_id, folder))
-
-    def _prepare(self, topic_id: str, folder: Path) -> None:
-        """Have a folder; one of another topic of this name is not it."""
-        if folder.exists() and _topic_id(folder) != topic_id:
+        if folder.exists() and _topic_id(folder) != topic_id:  # of another topic of this name
             shutil.rmtree(folder)
-        if not folder.exists():
-            self.disk.make_folder(folder)
-            metadata = f"version: 0\ntopic_id: {topic_id}\n"
-            self.disk.replace(folder / "partition.metadata", metadata.encode())
+        prepare = None if folder.exists() else partial(self._make_folder, topic_id, folder)
+        return LogFiles(folder, self.disk, prepare=prepare)
+
+    def _make_folder(self, topic_id: str, folder: Path) -> None:
+        self.disk.make_folder(folder)
+        metadata = f"version: 0\ntopic_id: {topic_id}\n"
+        self.disk.replace(folder / "partition.metadata", metadata.encode())
 
     def _attach(self, topic_id: str, partition: Partition) -> None:
         """Have logs that are new here tell what happens to them."""

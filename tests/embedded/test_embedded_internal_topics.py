@@ -169,6 +169,25 @@ def test_what_was_kept_before_they_were_topics_is_taken_over(tmp_path, struck):
         assert committed(broker) == 6
 
 
+def test_files_of_another_topic_of_this_name_are_not_read(tmp_path):
+    """A system that crashed may have forgotten that they were deleted."""
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        broker.create_topic("t")
+    left = tmp_path / "node-1" / "t-0"
+    assert not left.exists()
+    for _ in range(2):
+        left.mkdir(parents=True)
+        (left / "partition.metadata").write_text(f"version: 0\ntopic_id: {'7' * 32}\n")
+        (left / f"{0:020d}.log").write_bytes(old_batch(0, said(1)))
+        with EmbeddedBroker(directory=tmp_path) as broker:
+            assert broker.end_offsets("t") == [0]
+        assert not left.exists()
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        broker.produce("t", [(None, b"v")])
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        assert broker.end_offsets("t") == [1]
+
+
 def test_an_empty_folder_of_before_is_no_matter(tmp_path):
     (tmp_path / "coordinators").mkdir()
     with EmbeddedBroker(directory=tmp_path) as broker:
