@@ -15,8 +15,9 @@ from kcore.hints import Final
 # fetch_max_bytes is larger raises it (see ConsumerConfig.receive_message_max_bytes).
 MAX_FRAME_BYTES: Final = 104_857_600
 
-# No frame can be longer: its length is an int32.
 MAX_INT16: Final = 32_767
+
+# No frame can be longer: its length is an int32.
 MAX_INT32: Final = 2_147_483_647
 
 # Record bytes one consumer keeps undecoded. One full fetch answer (fetch_max_bytes) from each of

@@ -294,7 +294,6 @@ class Cluster:
                 first = partition.replicas[0]
                 if partition.leader != first and first in partition.isr and first in self.live:
                     self.move_leader(topic, number, first, now_ms)
-        self.settle_coordinators(now_ms)
 
     def keep_balance(self, node_id: int, now_ms: int) -> None:
         """From time to time the controller lets the preferred leaders lead."""

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker import markers
+from kcore.broker.batches import read_header
 from kcore.broker.compaction import clean, dirt
 from kcore.coordinator import Entry, Item, Marker
 from kcore.coordinator.journal import NO_PRODUCER
@@ -101,10 +102,9 @@ def encode_items(items: Iterable[Item], wall_ms: int) -> Iterator[bytes]:
 
 def decode_items(name: str, partition: int, data: bytes) -> list[Item]:
     """The entries of one batch, or its marker."""
-    base_offset = int.from_bytes(data[:8], "big")
-    reader = RecordReader(name, partition, data, base_offset, keep_control=True)
-    producer_id = int.from_bytes(data[43:51], "big", signed=True)
-    epoch = int.from_bytes(data[51:53], "big", signed=True)
+    header = read_header(data)
+    producer_id, epoch = header.producer_id, header.producer_epoch
+    reader = RecordReader(name, partition, data, header.base_offset, keep_control=True)
     found: list[Item] = []
     while not reader.exhausted:
         found += [

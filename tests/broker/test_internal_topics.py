@@ -4,7 +4,7 @@ import pytest
 from broker_world import World, batch, fetch, produce
 from transactions_side import Producer
 
-from kcore.broker import BrokerConfig
+from kcore.broker import BrokerConfig, journals
 from kcore.broker.journals import DIRTY_BYTES, Journal, decode_items, encode_items
 from kcore.broker.share.keeping import Kept, ShareStates, state_partition
 from kcore.coordinator import CoordinatorConfig, Entry, Marker, partition_for
@@ -351,10 +351,8 @@ def test_a_journal_stays_small(world):
 
 def test_a_journal_of_much_that_is_not_old_is_not_compacted_again_and_again(world, monkeypatch):
     runs = []
-    real = __import__("kcore.broker.journals", fromlist=["clean"]).clean
-    monkeypatch.setattr(
-        "kcore.broker.journals.clean", lambda *given: runs.append(1) or real(*given)
-    )
+    real = journals.clean
+    monkeypatch.setattr(journals, "clean", lambda *given: runs.append(1) or real(*given))
     journal = world.cluster.journal(0)
     for number in range(40):
         journal.append([Entry(b"\0\x63%d" % number, b"v" * (1 << 19))])

@@ -44,22 +44,16 @@ def _find(call: Call, key: str, key_type: int) -> Found:
     elif key_type == _SHARE and call.version >= _SHARE_VERSION and is_coordinator_key(key):
         node_id = cluster.internal.keeper(SHARES_TOPIC, partition_for(key, STATE_PARTITIONS))
     else:
-        return Found(
-            key=key,
-            node_id=-1,
-            port=-1,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message="nothing of this kind has a coordinator here",
-        )
+        what = "nothing of this kind has a coordinator here"
+        return _not_found(key, ErrorCode.INVALID_REQUEST, what)
     if node_id == NOBODY:
-        return Found(
-            key=key,
-            node_id=-1,
-            port=-1,
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            error_message="The coordinator is not available.",
-        )
+        what = "The coordinator is not available."
+        return _not_found(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, what)
     node = cluster.addresses[node_id]
     # So a Kafka says in these versions; later ones have no text.
     fine = "NONE" if call.version < _MANY_VERSION else None
     return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=fine)
+
+
+def _not_found(key: str, code: ErrorCode, what: str) -> Found:
+    return Found(key=key, node_id=-1, port=-1, error_code=code, error_message=what)
