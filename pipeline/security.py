@@ -8,16 +8,14 @@ texts. Key stores of Java's own kinds have to be turned into PEM first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kcore.pipeline.errors import OptionError
+from kcore.pipeline.jaas import JaasError, read_jaas
 
-_JAAS = re.compile(
-    r"\s*[\w.]+\.(Plain|Scram|OAuthBearer|Krb5)LoginModule\s+required\s*(.*);\s*", re.DOTALL
-)
-_JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""")
+_MODULES: Final = ("Plain", "Scram", "OAuthBearer", "Krb5")
+_LOGIN_MODULE: Final = "LoginModule"
 
 _OPTION: Final = "kafka.sasl.jaas.config"
 _CLIENT_CREDENTIALS: Final[Mapping[str, str]] = {
@@ -92,20 +90,20 @@ def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _jaas(text: str) -> dict[str, Any]:
-    match = _JAAS.fullmatch(text)
-    if match is None:
+    try:
+        login = read_jaas(text)
+    except JaasError as error:
+        raise OptionError(_OPTION, str(error)) from None
+    name = login.module.rpartition(".")[2]
+    module, values = name.removesuffix(_LOGIN_MODULE), login.options
+    if module not in _MODULES or module == name:
+        known = [each + _LOGIN_MODULE for each in _MODULES]
         raise OptionError(
-            _OPTION,
-            "only PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule and Krb5LoginModule "
-            "can be read, with `required` and `;`",
+            _OPTION, f"only {', '.join(known[:-1])} and {known[-1]} can be read, not {name}"
         )
-    values = {
-        item[1]: re.sub(r"\\(.)", r"\1", item[2]) if item[2] is not None else item[3] or item[4]
-        for item in _JAAS_OPTION.finditer(match[2])
-    }
-    if match[1] == "OAuthBearer":
+    if module == "OAuthBearer":
         return _of_tokens(values)
-    if match[1] == "Krb5":
+    if module == "Krb5":
         return _of_kerberos(values)
     for name in ("username", "password"):
         if name not in values:
@@ -115,7 +113,7 @@ def _jaas(text: str) -> dict[str, Any]:
         "sasl_plain_password": values["password"],
     }
     # Java reads it in this module alone, and takes all but "true" for false.
-    if match[1] == "Scram" and values.get("tokenauth", "").lower() == "true":
+    if module == "Scram" and values.get("tokenauth", "").lower() == "true":
         found["sasl_delegation_token"] = True
     return found
 

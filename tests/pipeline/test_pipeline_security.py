@@ -77,7 +77,9 @@ def test_a_delegation_token_by_an_option_of_its_own():
     ("text", "said"),
     [
         (JAAS.replace("Scram", "Ntlm"), "only PlainLoginModule, ScramLoginModule, OAuth"),
-        (JAAS.rstrip(";"), "with `required` and `;`"),
+        (JAAS.rstrip(";"), "has to end with `;`"),
+        (JAAS.replace("LoginModule", ""), "only PlainLoginModule, ScramLoginModule, OAuth"),
+        (JAAS * 2, "one login module is all"),
         (JAAS.replace("username", "user"), "has no username"),
         (JAAS.replace("password=", "secret="), "has no password"),
     ],
