@@ -174,13 +174,15 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         self._cluster: Cluster | None = None
         self._latest: Offsets | None = None
         self._target: Offsets | None = None  # of Trigger.AvailableNow
+        self._initial: dict[str, Any] | None = None
         self._held: Offsets = {}  # where the first micro-batch reads nothing
         self._admission = Admission(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
         self._idling = Idling()
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks get the options; connections stay with the driver.
-        return {**self.__dict__, "_cluster": None, "_latest": None, "_target": None}
+        mine = dict.fromkeys(("_cluster", "_initial", "_latest", "_target"))
+        return {**self.__dict__, **mine}
 
     def _ask(self) -> Cluster:
         if self._cluster is None:
@@ -190,7 +192,14 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
     # Offsets -------------------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
-        """Where a new query begins."""
+        """Where a new query begins: Spark asks again when it runs the first micro-batch, and by
+        then the end has moved, or partitions have come that this one reads.
+        """
+        if self._initial is None:
+            self._initial = json_offsets.to_mapping(self._find_initial())
+        return self._initial
+
+    def _find_initial(self) -> Offsets:
         cluster = self._ask()
         found = cluster.resolve(self.options.starting, cluster.partitions())
         if self._target is not None:  # the end is where it was when that was asked for
@@ -201,7 +210,7 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         # is the end of the log, which moves, the first one is empty: should it be run again, from
         # another beginning, nothing is left out.
         self._held = {tp: found[tp] for tp in cluster.at_end}
-        return json_offsets.to_mapping(found)
+        return found
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """What maxOffsetsPerTrigger says; minOffsetsPerTrigger is seen to in `latestOffset`."""

@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from pipeline_support import topic_of
+from pipeline_support import fill, options, topic_of
 
 from kcore.cli.demo.java import JavaUnavailableError, find_java
 from kcore.embedded import EmbeddedBroker
 from kcore.pipeline import reading
 from kcore.pipeline.leases import Leases
+from kcore.pipeline.source import KcoreStreamReader
 
 CONNECTOR = Path(".cache/spark/connector")
 
@@ -82,3 +83,33 @@ def quick_doubt(monkeypatch):
 @pytest.fixture
 def hundred(broker, request):
     return topic_of(broker, request, 100)
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """What is not there is asked for again as often, and sooner."""
+    monkeypatch.setattr("kcore.pipeline.cluster._DOUBT_S", (0.01,) * 5)
+
+
+@pytest.fixture
+def topic(broker, request):
+    """Two partitions of five records."""
+    name = "".join(ch if ch.isalnum() else "-" for ch in request.node.name)
+    broker.create_topic(name, 2)
+    fill(broker, name, 10)
+    return name
+
+
+@pytest.fixture
+def streamed(broker, topic):
+    """Makes stream readers of the topic, and stops them."""
+    made = []
+
+    def make(name=topic, **more):
+        wanted = options(broker.bootstrap, name, streaming=True, **more)
+        made.append(KcoreStreamReader(wanted))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()

@@ -1,4 +1,6 @@
-"""What the tests of the pipeline share: an admin's verbs, and ranges read without Spark."""
+"""What the tests of the pipeline share: an admin's verbs, ranges planned and read without Spark."""
+
+import json
 
 from confluent_kafka import Producer as TransactionalProducer
 from confluent_kafka import TopicPartition as AdminPartition
@@ -7,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kcore.pipeline.options import source_options
 from kcore.pipeline.planning import OffsetRange
 from kcore.pipeline.reading import read_range
+from kcore.pipeline.source import KcoreReader
 
 DEADLINE_S = 30
 
@@ -81,3 +84,39 @@ def topic_of(broker, request, count=0, **settings):
         size = min(10, count - begin)
         broker.produce(name, [(None, b"%d" % (begin + at)) for at in range(size)], partition=0)
     return name
+
+
+# Plans ----------------------------------------------------------------------------------------
+
+
+def fill(broker, topic, count):
+    broker.produce(topic, [(None, b"x")] * count)
+
+
+def with_an_open_transaction(broker, topic):
+    """A producer that has written a record to partition 0 and not said how it ends."""
+    producer = TransactionalProducer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"a", partition=0)
+    producer.flush(30)
+    return producer
+
+
+def plan(broker, topic, **more):
+    """The ranges of a batch query: (topic, partition, begin, end)."""
+    return ranges(plan_tasks(broker, topic, **more))
+
+
+def plan_tasks(broker, topic, **more):
+    return KcoreReader(options(broker.bootstrap, topic, **more)).partitions()
+
+
+def ranges(tasks):
+    return [(*part.tp, part.begin, part.end) for one in tasks for part in one.ranges]
+
+
+def bound(topic, *numbers):
+    return json.dumps({topic: {str(number): offset for number, offset in enumerate(numbers)}})
