@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from kcore import Consumer
@@ -20,6 +20,13 @@ log = logging.getLogger("kcore.pipeline")
 # Between questions for a topic or a partition that is not there: a node that has just started, or
 # that lags, may not know of it yet.
 _DOUBT_S = (0.1, 0.2, 0.4, 0.8, 1.0)
+
+
+def questions() -> Iterator[None]:
+    """As often as what is not there is asked for, with pauses."""
+    for pause_s in (0.0, *_DOUBT_S):
+        time.sleep(pause_s)
+        yield
 
 
 class Cluster:
@@ -58,8 +65,7 @@ class Cluster:
         options = self._options
         found: set[TopicPartition] = set()
         missing: set[str] = set()
-        for pause_s in (0.0, *_DOUBT_S):
-            time.sleep(pause_s)
+        for _ in questions():
             topics = self._topics()
             numbers = self._ask().fetch_partitions(topics) if topics else {}
             found = {TopicPartition(name, number) for name in numbers for number in numbers[name]}

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore import Consumer
+from kcore.pipeline.cluster import questions
 from kcore.pipeline.options import SourceOptions
 from kcore.structs import TopicPartition
 
@@ -103,7 +104,10 @@ class Lease:
         KafkaTimeoutError: nobody can say now.
         """
         topic, partition = self._tp
-        if partition not in self._consumer.fetch_partitions([topic]).get(topic, ()):
+        for _ in questions():
+            if partition in self._consumer.fetch_partitions([topic]).get(topic, ()):
+                break
+        else:
             return None
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
         return first, self._consumer.end_offsets([self._tp])[self._tp]

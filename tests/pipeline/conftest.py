@@ -74,7 +74,13 @@ def own_leases(monkeypatch):
 
 
 @pytest.fixture
-def quick_doubt(monkeypatch):
+def soon(monkeypatch):
+    """What is not there is asked for again as often, and sooner."""
+    monkeypatch.setattr("kcore.pipeline.cluster._DOUBT_S", (0.01,) * 5)
+
+
+@pytest.fixture
+def quick_doubt(monkeypatch, soon):
     """What is doubted after seconds is doubted at once."""
     monkeypatch.setattr(reading, "_DOUBT_MS", 200)
     monkeypatch.setattr(reading, "_POLL_MS", 50)
@@ -83,12 +89,6 @@ def quick_doubt(monkeypatch):
 @pytest.fixture
 def hundred(broker, request):
     return topic_of(broker, request, 100)
-
-
-@pytest.fixture
-def soon(monkeypatch):
-    """What is not there is asked for again as often, and sooner."""
-    monkeypatch.setattr("kcore.pipeline.cluster._DOUBT_S", (0.01,) * 5)
 
 
 @pytest.fixture

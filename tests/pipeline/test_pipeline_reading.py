@@ -293,6 +293,27 @@ def test_a_topic_that_is_deleted(broker, hundred, quick_doubt):
     assert read(wanted, hundred, 10, 20) == []
 
 
+@pytest.mark.parametrize("loss", ["true", "false"])
+def test_a_topic_that_a_node_does_not_know_for_a_moment_is_not_gone(quick_doubt, loss):
+    """Which is asked while nothing comes: the leader is away, say."""
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"%d" % number) for number in range(10)])
+        wanted = options(broker.bootstrap, "t", failOnDataLoss=loss)
+        assert read(wanted, "t", 0, 5) == values(0, 5)
+        reading.leases.close()  # nothing is fetched already
+        broker.refuse("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1_000_000)
+        rows = threading.Thread(target=lambda: found.extend(read(wanted, "t", 5, 10)))
+        found = []
+        rows.start()
+        time.sleep(0.1)  # it has found its leader
+        broker.refuse("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", times=2)
+        time.sleep(0.4)  # and doubts it
+        broker.no_mishaps()
+        rows.join()
+        assert found == values(5, 10)
+
+
 def test_records_that_are_there_and_do_not_come(quick_doubt):
     with EmbeddedBroker() as broker:
         broker.create_topic("t")
