@@ -241,6 +241,7 @@ class Server:
         """In the child of a fork, which has no thread that serves: let go of every socket."""
         if not self._stopped:
             self._stopped = True
+            self._lock = threading.Lock()  # a thread that does not exist here may have had it
             for client in self._clients.values():
                 client.sock.close()
             self._clients.clear()

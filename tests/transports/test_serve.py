@@ -1,10 +1,14 @@
 """The serving pump alone: parts, partial writes, a core that deadlines come from."""
 
 import errno
+import os
 import random
 import selectors
+import signal
 import socket
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -257,3 +261,96 @@ def test_a_core_is_refused_while_its_listener_waits_for_room(exhausted):
     exhausted.now_ms += ACCEPT_RETRY_MS
     exhausted.server._turn()
     assert exhausted.second.recv_into(bytearray(1)) == 0
+
+
+# Calls, the end and forks --------------------------------------------------------------------------
+
+
+class Asked:
+    """A thread that calls into the server, and what came of it."""
+
+    def __init__(self, server):
+        self.came = []
+        self._server = server
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        try:
+            self.came.append(self._server.call(lambda _now_ms: "done"))
+        except RuntimeError as error:
+            self.came.append(str(error))
+
+    def end(self):
+        self.thread.join(10)
+        return self.came
+
+
+def test_who_calls_while_the_server_stops_gets_an_answer(network):
+    core, go, inside = Core([]), threading.Event(), threading.Event()
+    server = Server([(network.listen("broker", 1), core)], selector=MemorySelector())
+    server.start()
+
+    def wait():  # behind the calls of a turn
+        inside.set()
+        go.wait(10)
+        return NEVER
+
+    server.call(lambda _now_ms: setattr(core, "deadline", wait))
+    assert inside.wait(10)
+    asked = Asked(server)
+    until(lambda: server._calls)
+    stopping = threading.Thread(target=server.stop)
+    stopping.start()
+    until(lambda: server._stopped)
+    go.set()
+    stopping.join(10)
+    assert asked.end() == ["done"]
+    assert "stopped" in Asked(server).end()[0]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_nobody_waits_for_a_thread_that_has_ended(network):
+    def clock():
+        if broken:
+            raise RuntimeError("a bug")
+        return 0
+
+    broken = []
+    server = Server([(network.listen("broker", 1), Core([]))], clock, selector=MemorySelector())
+    server.start()
+    assert server.call(lambda now_ms: now_ms) == 0
+    broken.append(True)
+    server.wake()
+    server._thread.join(10)
+    assert "stopped" in Asked(server).end()[0]
+    server.stop()
+
+
+def test_a_child_is_told_that_nobody_serves_there(network):
+    """Whatever another thread of its parent was in the middle of."""
+    core = Core([])
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = listener.getsockname()
+    server = Server([(listener, core)])
+    server.start()
+    with socket.create_connection(address, 10) as client:
+        until(lambda: core.told == ["connected"])
+        with server._lock:
+            child = os.fork()
+            if not child:
+                code = 1
+                with suppress(BaseException):
+                    signal.alarm(10)
+                    with pytest.raises(RuntimeError, match="parent process"):
+                        server.call(lambda now_ms: now_ms)
+                    server.stop()
+                    code = 0 if listener.fileno() < 0 else 2
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        core.answers.append(lambda link: Send(link, b"x"))
+        client.sendall(b"?")
+        assert client.recv(1) == b"x"  # the child has ended nothing
+    server.stop()
+    with pytest.raises(ConnectionRefusedError):  # by the time `stop` is over
+        socket.create_connection(address, 10)
