@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError, held
 from kcore.cli.reading import is_place
-from kcore.errors import CommitFailedError, KafkaError
+from kcore.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class ConsumeOptions:
 def consume(options: ConsumeOptions, formatter: Formatter, out: BinaryIO) -> int:
     """Print until `count`, the end, or Ctrl-C. Raises KafkaError, RefusalError, BrokenPipeError."""
     with open_consumer(options) as consumer:
-        _begin(consumer, options)
         printer = Printer(consumer, options, formatter, out)
+        _begin(consumer, options, printer)
         try:
             while not printer.finished():
                 printer.step()
         finally:
-            printer.commit()
+            printer.end()
     return DONE
 
 
@@ -68,12 +68,12 @@ def open_consumer(options: ConsumeOptions) -> Consumer:
     return Consumer(**(settings | dict(options.settings)))
 
 
-def _begin(consumer: Consumer, options: ConsumeOptions) -> None:
+def _begin(consumer: Consumer, options: ConsumeOptions, printer: Printer) -> None:
     known = consumer.partitions_for_topic(options.topic)
     if not known:
         raise RefusalError(f"there is no topic {options.topic!r} at {options.bootstrap}")
     if options.group is not None:
-        consumer.subscribe([options.topic])
+        consumer.subscribe([options.topic], listener=printer)
         return
     wanted = options.partitions or tuple(sorted(known))
     strangers = sorted(set(wanted) - set(known))
@@ -95,7 +95,9 @@ def _begin(consumer: Consumer, options: ConsumeOptions) -> None:
 
 
 class Printer:
-    """The loop's state: what was printed, what is committed, where the ends are."""
+    """The loop's state: what was printed, what is committed, where the ends are. A listener of the
+    consumer's: what goes to others is committed before.
+    """
 
     def __init__(
         self, consumer: Consumer, options: ConsumeOptions, formatter: Formatter, out: BinaryIO
@@ -108,6 +110,7 @@ class Printer:
         self._uncommitted: dict[TopicPartition, OffsetAndMetadata] = {}
         self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
         self._ends: dict[TopicPartition, int] = {}
+        self._failure: KafkaError | None = None  # of a commit inside a poll
 
     def step(self) -> None:
         """Poll once, print what came, commit now and then."""
@@ -115,6 +118,8 @@ class Printer:
         polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=min(left, POLL_RECORDS))
         for partition, records in polled.items():
             self._print(partition, records)
+        if self._failure is not None:
+            raise self._failure
         if time.monotonic() >= self._commit_at_s:
             self.commit()
 
@@ -125,7 +130,9 @@ class Printer:
         return self._options.stop_at_end and self._at_end()
 
     def commit(self) -> None:
-        """Commit behind what was printed; without a group there is nothing to do."""
+        """Commit behind what was printed; without a group there is nothing to do. While the group
+        rebalances it has to wait for another time.
+        """
         self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
         behind, self._uncommitted = self._uncommitted, {}
         if self._options.group is None or not behind:
@@ -134,8 +141,29 @@ class Printer:
             try:
                 self._consumer.commit(behind)
             except CommitFailedError:
-                # The group has moved on; whoever has these partitions now prints them again.
-                print("kcore: the group rebalanced before a commit", file=sys.stderr)
+                self._say_printed_again()
+            except RebalanceInProgressError:
+                self._uncommitted = behind
+
+    def end(self) -> None:
+        """The last commit."""
+        self.commit()
+        if self._options.group is not None and self._uncommitted:
+            self._say_printed_again()
+
+    def on_partitions_assigned(self, _assigned: set[TopicPartition]) -> None:
+        """They begin where the group is."""
+
+    def on_partitions_revoked(self, _revoked: set[TopicPartition]) -> None:
+        """Others go on with these, in a moment."""
+        try:
+            self.commit()
+        except KafkaError as error:
+            self._failure = error
+
+    def _say_printed_again(self) -> None:
+        """The group has moved on; whoever has these partitions now prints them again."""
+        print("kcore: the group rebalanced before a commit", file=sys.stderr)
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         with held():

@@ -3,12 +3,14 @@
 import io
 import os
 import signal
+import time
 from types import SimpleNamespace
 
 import pytest
 
-from kcore.cli.consume import ConsumeOptions, Printer
-from kcore.errors import CommitFailedError, KafkaTimeoutError
+from kcore import Consumer
+from kcore.cli.consume import ConsumeOptions, Printer, open_consumer
+from kcore.errors import CommitFailedError, KafkaTimeoutError, RebalanceInProgressError
 from kcore.structs import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -125,6 +127,86 @@ def test_a_rebalance_before_a_commit_is_said_and_survived(capsys):
     consumer.refusal = CommitFailedError("rebalanced")
     prints.commit()
     assert "rebalanced before a commit" in capsys.readouterr().err
+
+
+def test_a_commit_while_the_group_rebalances_is_made_behind_that():
+    consumer = MadeUpConsumer({T0: [b"a"], T1: [b"b", b"c"]})
+    prints = printer(consumer, count=3)
+    consumer.refusal = RebalanceInProgressError("join again first")
+    for _ in range(2):
+        prints.step()
+        prints.commit()
+    assert consumer.commits == []
+    consumer.refusal = None
+    prints.commit()
+    assert consumer.commits == [{T0: 1, T1: 2}]
+    prints.end()
+    assert len(consumer.commits) == 1
+
+
+def test_what_is_printed_again_is_said_at_the_end(capsys):
+    consumer = MadeUpConsumer({T0: [b"a"]})
+    prints = printer(consumer)
+    prints.step()
+    consumer.refusal = RebalanceInProgressError("join again first")
+    prints.end()
+    assert "rebalanced before a commit" in capsys.readouterr().err
+    alone = printer(MadeUpConsumer({T0: [b"a"]}), group=None)
+    alone.step()
+    alone.end()
+    assert not capsys.readouterr().err
+
+
+def test_what_a_commit_inside_a_poll_fails_of_ends_it_in_its_own_words():
+    consumer = MadeUpConsumer({T0: [b"a", b"b"]})
+    prints = printer(consumer)
+    prints.step()
+    consumer.refusal = KafkaTimeoutError("nobody answers")
+    prints.on_partitions_revoked({T0})
+    with pytest.raises(KafkaTimeoutError, match="nobody answers"):
+        prints.step()
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_member_that_comes_and_takes_its_time_ends_nothing(kcore_broker, strategy):
+    """Of what was printed before it is committed, others print nothing again."""
+    kcore_broker.create_topic("reb", 4)
+    records = [(None, b"%d" % number) for number in range(100)]
+    kcore_broker.produce("reb", records, partition=1)
+    settings = {
+        "bootstrap_servers": kcore_broker.bootstrap,
+        "partition_assignment_strategy": [strategy],
+        "heartbeat_interval_ms": 50,
+    }
+    options = ConsumeOptions(
+        "reb", kcore_broker.bootstrap, strategy, start="earliest", settings=settings
+    )
+    with open_consumer(options) as consumer:
+        prints = Printer(consumer, options, lambda record: b"", io.BytesIO())
+        consumer.subscribe(["reb"], listener=prints)
+        while prints._printed < 100:
+            prints.step()
+        others = [Consumer("reb", group_id=strategy, **settings) for _ in range(2)]
+        first, second = others
+        while not first.assignment():
+            first.poll(20)
+            prints.step()
+        second.poll(20)  # it joins, and the first of them does not look for a while
+        late = time.monotonic() + 0.7
+        while time.monotonic() < late:
+            kcore_broker.produce("reb", records[:1], partition=3)
+            prints.step()
+            prints.commit()
+        end = time.monotonic() + 20
+        while not second.assignment():
+            assert time.monotonic() < end
+            first.poll(20)
+            second.poll(20)
+            prints.step()
+        prints.end()
+        assert consumer.committed(TopicPartition("reb", 1)) == 100
+        for other in others:
+            other.close()
 
 
 class InterruptedAfter(io.BytesIO):
