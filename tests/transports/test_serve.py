@@ -263,7 +263,7 @@ def test_a_core_is_refused_while_its_listener_waits_for_room(exhausted):
     assert exhausted.second.recv_into(bytearray(1)) == 0
 
 
-# Calls, the end and forks --------------------------------------------------------------------------
+# Calls, the end and forks -------------------------------------------------------------------------
 
 
 class Asked:
