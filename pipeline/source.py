@@ -302,13 +302,24 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         return is_cut
 
     def _with_new(self, begin: Offsets, latest: Offsets) -> Offsets:
-        """`begin` with the partitions that are new since: they are read from their first offset."""
+        """`begin` with the partitions that are new since: they are read from their first offset.
+        Without those that are gone again: a micro-batch may be one that an earlier run has planned.
+        """
         added = latest.keys() - begin.keys()
         if not added:
             return begin
-        first = self._ask().earliest(added)
+        cluster = self._ask()
+        first = cluster.earliest(added & cluster.partitions(added))
         for tp in sorted(added):
-            if first[tp] > 0:
+            if tp not in first:
+                self._report_loss(
+                    f"{tp.topic}-{tp.partition} is gone, and was to be read up to {latest[tp]}: "
+                    "the topic was deleted or made anew",
+                    tp,
+                    0,
+                    latest[tp],
+                )
+            elif first[tp] > 0:
                 self._report_loss(
                     f"{tp.topic}-{tp.partition} is new to this query, and begins at {first[tp]} "
                     "instead of 0: records of it may be gone",
@@ -331,8 +342,7 @@ class KcoreStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAv
         """The ranges of a micro-batch."""
         until = json_offsets.from_mapping(end)
         begin = self._with_new(json_offsets.from_mapping(start), until)
-        ranges = [one for one in _ranges(begin, until) if one.size > 0]
-        return _tasks(self.options, ranges)
+        return _tasks(self.options, _ranges(begin, until))
 
     def read(self, partition: InputPartition) -> Iterator[RecordBatch]:
         """A task's records."""

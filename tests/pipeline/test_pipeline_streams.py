@@ -263,6 +263,24 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
     assert ranges(reader.partitions(end, after)) == [(topic, 0, 2, 3)]
 
 
+@pytest.mark.parametrize("how", ["subscribe", "subscribePattern"])
+def test_a_new_partition_that_is_gone_when_its_micro_batch_is_run_again(
+    broker, topic, streamed, how, caplog
+):
+    """An earlier run had planned it, and written that down."""
+    begin, end = {topic: {"0": 2, "1": 5}}, {topic: {"0": 5, "1": 5}}
+    new = {topic: {"2": 4}} if how == "subscribe" else {f"{topic}-more": {"0": 4}}
+    end = {name: end.get(name, {}) | new.get(name, {}) for name in end | new}
+    wanted = {how: topic, "kafka.default.api.timeout.ms": "500"}
+    with pytest.raises(DataLossError, match="is gone, and was to be read up to 4") as caught:
+        streamed(**wanted).partitions(begin, end)
+    assert (caught.value.begin, caught.value.end) == (0, 4)
+    reader = streamed(failOnDataLoss="false", **wanted)
+    with caplog.at_level(logging.WARNING, "kcore.pipeline"):
+        assert ranges(reader.partitions(begin, end)) == [(topic, 0, 2, 5)]
+    assert "is gone, and was to be read up to 4" in caplog.text
+
+
 @pytest.mark.parametrize("gone", ["1", "7"])
 def test_what_is_gone_is_said_once_though_there_is_not_enough_yet(topic, streamed, gone, caplog):
     reader = streamed(minOffsetsPerTrigger="100", failOnDataLoss="false")
