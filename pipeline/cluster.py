@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from kcore import Consumer
-from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.errors import DataLossError, PlanError
 from kcore.pipeline.offsets import EARLIEST, LATEST, Offsets, listed
 from kcore.pipeline.options import At, Bound, SourceOptions
@@ -194,8 +193,3 @@ class Cluster:
         ends = self.latest(late) if late else {}
         self.at_end.update(late)
         return {tp: ends[tp] if tp in ends else answers[tp].offset for tp in times}
-
-
-def describe(offsets: Offsets) -> str:
-    """For logs."""
-    return str(json_offsets.to_mapping(offsets))

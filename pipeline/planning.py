@@ -115,8 +115,6 @@ def limit_offsets(begin: Offsets, end: Offsets, limit: int) -> Offsets:
     """
     sizes = {tp: end[tp] - begin[tp] for tp in end if tp in begin and end[tp] > begin[tp]}
     total = sum(sizes.values())
-    if total < 1:
-        return end
     found: Offsets = {}
     for tp, until in end.items():
         size = sizes.get(tp)
