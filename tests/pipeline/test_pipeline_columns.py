@@ -35,7 +35,7 @@ def test_the_columns(given):
     source = KcoreDataSource(given)
     assert source.schema().startswith("key binary, value binary, topic string, partition int,")
     assert "headers" not in source.schema()
-    assert "headers array<" in KcoreDataSource({**given, "INCLUDEHEADERS": "True"}).schema()
+    assert "headers array<" in KcoreDataSource({**given, "INCLUDEHEADERS": " True "}).schema()
 
 
 def own(ddl):
@@ -59,6 +59,16 @@ HEADERS = {
         ],
     },
 }
+
+
+def test_readers_of_one_source_are_of_one_query(given):
+    """Consumers are kept for each: what one has fetched is nothing to another."""
+    one, other = KcoreDataSource(given), KcoreDataSource(given)
+    schema = own("value binary")
+    made = [one.reader(schema), one.streamReader(schema), other.reader(schema)]
+    first, stream, second = (reader.options for reader in made)
+    assert first.query_id == stream.query_id != second.query_id
+    assert (first.starting.at, stream.starting.at) == (At.EARLIEST, At.LATEST)
 
 
 WHOLE = (

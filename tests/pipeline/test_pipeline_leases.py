@@ -15,7 +15,7 @@ from pipeline_support import (
     values,
 )
 
-from kcore.errors import NoOffsetForPartitionError
+from kcore.errors import ConsumerStoppedError, NoOffsetForPartitionError
 from kcore.pipeline import leases as leases_module
 from kcore.pipeline import reading
 from kcore.pipeline.errors import DataLossError
@@ -59,6 +59,46 @@ def test_idle_ones_are_closed_and_few_are_kept(broker, hundred, own_leases, monk
     assert not own_leases._kept
     own_leases.give_back(fresh, usable=False)
     assert not own_leases._kept
+
+
+def test_idle_is_who_was_not_used_for_long_however_long_it_was_lent(broker, hundred, own_leases):
+    tp = TopicPartition(hundred, 0)
+    wanted = options(broker.bootstrap, hundred)
+    mine = own_leases.take(wanted, tp)
+    mine.used_at -= leases_module.IDLE_S + 1
+    own_leases.give_back(mine, usable=True)
+    assert own_leases.take(wanted, tp) is mine
+    own_leases.give_back(mine, usable=True)
+
+
+def test_those_that_are_not_kept_are_closed(broker, hundred, own_leases, monkeypatch):
+    """Not usable any more, idle for long, too many, or all of them."""
+    tp = TopicPartition(hundred, 0)
+    wanted = options(broker.bootstrap, hundred)
+    made = [own_leases.take(wanted, tp) for _ in range(4)]
+    broken, idle, first, last = made
+    own_leases.give_back(broken, usable=False)
+    own_leases.give_back(idle, usable=True)
+    idle.used_at -= leases_module.IDLE_S + 1
+    made.append(own_leases.take(wanted, tp))
+    own_leases.give_back(made[-1], usable=False)
+    monkeypatch.setattr(leases_module, "KEPT_MAX", 1)
+    own_leases.give_back(first, usable=True)
+    own_leases.give_back(last, usable=True)
+    own_leases.close()
+    for one in made:
+        with pytest.raises(ConsumerStoppedError):
+            one.position()
+
+
+def test_of_too_many_those_used_longest_ago_go(broker, request, own_leases, monkeypatch):
+    topic = topic_of(broker, request, partitions=3)
+    broker.produce(topic, [(None, b"0")] * 3)
+    wanted = options(broker.bootstrap, topic)
+    monkeypatch.setattr(leases_module, "KEPT_MAX", 2)
+    for partition in (0, 1, 0, 2):
+        assert len(read(wanted, topic, 0, 1, partition=partition)) == 1
+    assert [kept[0]._tp.partition for kept in own_leases._kept.values()] == [0, 2]
 
 
 def test_what_was_fetched_ahead_is_bounded_and_those_used_last_keep_it(

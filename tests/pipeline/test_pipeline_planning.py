@@ -35,6 +35,7 @@ def shape(pieces):
         ([5, 7], {"min_partitions": 2}, [[5], [7]]),
         ([9, 1], {"min_partitions": 2}, [[9], [1]]),
         ([90, 5, 5], {"min_partitions": 2}, [[90], [5], [5]]),
+        ([400, 100, *[1] * 6], {"min_partitions": 8}, [[400], [100], *[[1]] * 6]),
         # One large one is cut evenly; what does not divide comes later.
         ([5], {"min_partitions": 3}, [[1, 2, 2]]),
         ([100], {"min_partitions": 4}, [[25, 25, 25, 25]]),
@@ -88,7 +89,8 @@ def offsets(*numbers):
         # Less than one record is one: the slow ones move, too, and the limit is passed by that.
         ([0, 0], [1, 1000], 10, [1, 9]),
         ([0, 0, 0], [10, 10, 10], 1, [1, 1, 1]),
-        # What is over is not handed out: 33.3 each.
+        # What is over is not handed out: 1.5 and 0.5, and 33.3 each.
+        ([0, 0], [30, 10], 2, [1, 1]),
         ([0, 0, 0], [50, 50, 50], 100, [33, 33, 33]),
         # All there is.
         ([5, 5], [6, 7], 100, [6, 7]),

@@ -1,6 +1,8 @@
 """The sink without Spark: columns that are checked, rows that are delivered."""
 
 import logging
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -8,7 +10,7 @@ from pipeline_support import options, rows_of
 from pyspark.sql.types import StructType, _parse_datatype_json_string
 
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import KafkaError, KafkaTimeoutError
+from kcore.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 from kcore.pipeline import producers
 from kcore.pipeline.errors import OptionError, PlanError
 from kcore.pipeline.options import sink_options
@@ -136,6 +138,48 @@ def test_the_option_goes_before_the_column(broker):
     assert sum(map(len, found.values())) == 20
     keys = [{one["key"] for one in records} for records in found.values()]
     assert sum(map(len, keys)) == 10  # a key always has the same partition
+
+
+def test_beside_the_option_the_column_may_be_anything(broker):
+    rows = batch(topic=pa.array([None, "no topic's name"]), value=["1", "2"], key=["beside"] * 2)
+    assert write(sink(broker, topic="b"), iter([rows])).rows == 2
+    found = [one["value"] for one in content(broker, "b")[0] if one["key"] == b"beside"]
+    assert found == [b"1", b"2"]
+
+
+def test_rows_that_are_not_delivered_fail_their_task(broker):
+    """Also those of the last batch, which nobody waits for before the end."""
+    broker.refuse("Produce", "TOPIC_AUTHORIZATION_FAILED", times=1, topic="b")
+    with pytest.raises(TopicAuthorizationFailedError):
+        write(sink(broker, topic="b"), iter([batch(value=["x"])]))
+    broker.no_mishaps()
+
+
+@pytest.mark.parametrize(("done", "most"), [(False, 64), (True, 0)])
+def test_what_is_delivered_is_let_go_of_and_few_are_waited_for(monkeypatch, done, most):
+    """However many batches a task has."""
+    sent = []
+
+    class Sent:
+        is_done = done
+        taken = False
+
+        def get(self):
+            self.taken = True
+
+    def send(_batch, topic):
+        assert topic == "b"
+        assert sum(not one.taken for one in sent) <= most
+        sent.append(Sent())
+        return sent[-1]
+
+    @contextmanager
+    def lend(_options):
+        yield SimpleNamespace(send_arrow=send, flush=lambda: None)
+
+    monkeypatch.setattr(producers, "lend", lend)
+    assert write(sink(topic="b"), iter([batch(value=["x"])] * 100)).rows == 100
+    assert [one.taken for one in sent] == [True] * 100
 
 
 def test_a_row_without_a_topic_and_an_empty_task(broker):

@@ -20,6 +20,8 @@ from pipeline_support import (
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kcore import Consumer, Producer
+from kcore.errors import ConsumerStoppedError
+from kcore.pipeline import cluster
 from kcore.pipeline.errors import DataLossError, PlanError
 
 pytestmark = pytest.mark.usefixtures("soon")
@@ -227,14 +229,14 @@ def test_a_new_partition_that_has_lost_records_already(broker, topic, streamed, 
     begin = streamed().initialOffset()
     add_partitions(broker.bootstrap, topic, 3)
     broker.produce(topic, [(None, b"y")] * 4, partition=2)
-    delete_records(broker.bootstrap, topic, 3, partition=2)
-    with pytest.raises(DataLossError, match=f"{topic}-2 is new to this query, and begins at 3"):
+    delete_records(broker.bootstrap, topic, 1, partition=2)
+    with pytest.raises(DataLossError, match=f"{topic}-2 is new to this query, and begins at 1"):
         streamed().latestOffset(begin, ReadAllAvailable())
     reader = streamed(failOnDataLoss="false")
     with caplog.at_level(logging.WARNING, "kcore.pipeline"):
         end = reader.latestOffset(begin, ReadAllAvailable())
-        assert ranges(reader.partitions(begin, end)) == [(topic, 2, 3, 4)]
-    assert "begins at 3" in caplog.text
+        assert ranges(reader.partitions(begin, end)) == [(topic, 2, 1, 4)]
+    assert "begins at 1" in caplog.text
 
 
 def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
@@ -248,6 +250,10 @@ def test_a_topic_made_anew_is_loss(broker, topic, streamed, caplog):
     with pytest.raises(DataLossError) as caught:
         streamed().latestOffset(begin, ReadAllAvailable())
     assert f"{topic}-0 ends at 2, and was read up to 5" in str(caught.value)
+    assert (caught.value.begin, caught.value.end) == (2, 5)
+    committed = streamed(**{"kafka.isolation.level": "read_committed"})
+    with pytest.raises(DataLossError, match="ends at 2"):  # and is not behind a transaction
+        committed.latestOffset(begin, ReadAllAvailable())
     reader = streamed()
     reader.prepareForTriggerAvailableNow()
     with pytest.raises(DataLossError, match="ends at 2"):
@@ -405,6 +411,24 @@ def test_what_pyspark_makes_of_no_task_reads_nothing(topic, streamed):
 def test_stop_may_come_first_and_twice(streamed):
     reader = streamed()
     reader.stop()
+    assert reader.reportLatestOffset() is None  # nobody has asked yet
     reader.initialOffset()
     reader.stop()
     reader.stop()
+
+
+def test_whoever_is_done_leaves_nobody_connected(broker, topic, streamed, monkeypatch):
+    made = []
+    real = cluster.Consumer
+    monkeypatch.setattr(cluster, "Consumer", lambda **given: made.append(real(**given)) or made[-1])
+    plan(broker, topic)
+    with pytest.raises(PlanError):
+        plan(broker, topic, startingOffsets=bound(topic, 9, 9))
+    reader = streamed(**{"kafka.isolation.level": "read_committed", "failOnDataLoss": "false"})
+    for _ in range(3):  # one for all questions, and one for what is not committed yet
+        reader.latestOffset({topic: {"0": 9, "1": 9}}, ReadAllAvailable())
+    reader.stop()
+    assert len(made) == 4
+    for one in made:
+        with pytest.raises(ConsumerStoppedError):
+            one.topics()
