@@ -282,6 +282,22 @@ def test_an_exception_while_sending_ends_that_link(rig, serve):
     assert rig.core.closed == [(link, "interrupted", False)]
 
 
+def test_an_exception_while_connecting_ends_that_link(rig, serve, monkeypatch):
+    def interrupt(_address):
+        raise InterruptError
+
+    server = serve()
+    with monkeypatch.context() as struck:
+        struck.setattr(rig.pump.transport, "connect", interrupt)
+        link = rig.core.connect("127.0.0.1", server.port)
+        with pytest.raises(InterruptError):
+            rig.pump.step(0)
+    assert rig.core.closed == []
+    rig.until(lambda: rig.core.closed)
+    assert rig.core.closed == [(link, "interrupted", False)]
+    rig.connect(server)
+
+
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):
     gone = threading.Event()
 

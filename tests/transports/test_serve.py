@@ -191,6 +191,27 @@ def test_an_error_of_a_core_costs_the_link_it_came_with(network, where):
     server.stop()
 
 
+def test_no_more_clients_than_there_may_be():
+    listener = socket.create_server(("127.0.0.1", 0))
+    core, address = Core([]), listener.getsockname()
+    server = Server([(listener, core)], max_connections=2)
+    server.start()
+    try:
+        with socket.create_connection(address, 10), socket.create_connection(address, 10) as two:
+            until(lambda: core.told == ["connected"] * 2)
+            with socket.create_connection(address, 10) as three:
+                assert three.recv(1) == b""
+            for client in server._clients.values():  # nor do small answers wait for others
+                assert client.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            two.close()
+            until(lambda: "closed" in core.told)
+            with socket.create_connection(address, 10):
+                until(lambda: core.told.count("connected") == 3)
+    finally:
+        server.stop()
+    assert not server.faults
+
+
 class Exhausted:
     """A server without a descriptor for one more, on a clock of its own."""
 
