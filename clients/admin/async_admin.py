@@ -176,7 +176,7 @@ class AsyncAdmin(
         """A call begins: how long it may take."""
         limit = arguments.timeout(timeout_ms, self._settings.default_api_timeout_ms)
         self._guard.enter()
-        if not self._guard.place.started:
+        if not self._guard.place.started or self._driver.loop is None:  # names are looked up first
             raise IllegalStateError(
                 "the admin client was not started: await start() first, or use `async with`"
             )

@@ -213,7 +213,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         if self._courier.stopped:
             self._courier.check()
         self._place.check()
-        if not self._place.started:
+        if not self._place.started or self._courier.loop is None:  # names are looked up first
             raise IllegalStateError(
                 "the producer was not started: await start() first, or use `async with`"
             )

@@ -14,7 +14,7 @@ from certificates import missing
 
 import kcore
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import KafkaConfigurationError, SslAuthenticationError
+from kcore.errors import IllegalStateError, KafkaConfigurationError, SslAuthenticationError
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 CANONICAL = {"client_dns_lookup": "resolve_canonical_bootstrap_servers_only"}
@@ -83,6 +83,34 @@ def test_on_an_event_loop(broker):
             assert consumer.assignment()
         async with kcore.AsyncShareConsumer("t", group_id="g", **given):
             pass
+
+    anyloop.run(main())
+
+
+@EACH_LOOP
+@pytest.mark.parametrize(
+    ("room", "kind", "call"),
+    [
+        ("admin.async_admin", kcore.AsyncAdmin, lambda admin: admin.list_topics()),
+        ("producer.async_producer", kcore.AsyncProducer, lambda producer: producer.send("t", b"x")),
+        ("producer.async_producer", kcore.AsyncProducer, lambda producer: producer.flush()),
+    ],
+)
+def test_who_calls_while_names_are_looked_up_is_early(broker, monkeypatch, room, kind, call):
+    place = f"kcore.clients.{room}.begin_at_names"
+    begin = import_module(f"kcore.clients.{room}").begin_at_names
+
+    async def main():
+        client = kind(**options(broker, **CANONICAL))
+
+        async def look_up(core, settings):
+            with pytest.raises(IllegalStateError, match="was not started"):
+                await call(client)
+            await begin(core, settings)
+
+        monkeypatch.setattr(place, look_up)
+        async with client:
+            await call(client)
 
     anyloop.run(main())
 

@@ -555,20 +555,6 @@ def test_a_wake_up_outlasts_an_exception(rig, serve):
         assert rig.pump.step(LIMIT_S * 1000) is Step.WOKEN
 
 
-def test_a_wake_up_outlasts_an_exception_of_a_deadline(rig):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    rig.core.when_deadline = interrupt
-    rig.core.at = rig.pump.now_ms() - 10
-    rig.pump.wakeup()
-    with pytest.raises(KeyboardInterrupt):
-        rig.pump.step(0)
-    begun = time.monotonic()
-    assert rig.pump.step(LIMIT_S * 1000) is Step.WOKEN
-    assert time.monotonic() - begun < LIMIT_S / 2
-
-
 def test_data_comes_before_the_deadline(rig, serve):
     link = rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
     order = []
@@ -579,28 +565,6 @@ def test_data_comes_before_the_deadline(rig, serve):
     rig.core.at = rig.pump.now_ms() - 10
     rig.until(lambda: len(order) == 2)
     assert order == ["frame", "deadline"]
-
-
-def test_a_deadline_that_data_has_put_off_is_not_told(rig, serve):
-    rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
-    (link,) = rig.pump._links.values()
-    rig.core.when_frame = lambda *_: setattr(rig.core, "at", rig.pump.now_ms() + 50)
-    assert select.select([link.raw], [], [], LIMIT_S)[0]
-    due = rig.core.at = rig.pump.now_ms() - 10
-    rig.until(lambda: rig.core.at != due)
-    assert rig.core.frames
-    assert rig.core.deadlines == []
-    rig.until(lambda: rig.core.deadlines)
-
-
-def test_who_is_told_at_once_is_not_waited_with(make_rig):
-    """A connection that cannot even begin."""
-    rig = make_rig(SocketOptions(socket_options=[(socket.SOL_SOCKET, 9_999, 1)]))
-    rig.core.connect("127.0.0.1", 1)
-    begun = time.monotonic()
-    assert rig.pump.step(LIMIT_S * 1000) is Step.FED
-    assert time.monotonic() - begun < LIMIT_S / 2
-    assert rig.core.closed
 
 
 def test_an_idle_step_does_not_spin(rig, serve):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import socket
 import struct
@@ -280,6 +281,42 @@ def test_an_exception_while_sending_ends_that_link(rig, serve):
         rig.pump.step(0)
     rig.until(lambda: rig.core.closed)
     assert rig.core.closed == [(link, "interrupted", False)]
+
+
+def test_a_wake_up_outlasts_an_exception_of_a_deadline(rig):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    rig.core.when_deadline = interrupt
+    rig.core.at = rig.pump.now_ms() - 10
+    rig.pump.wakeup()
+    with pytest.raises(KeyboardInterrupt):
+        rig.pump.step(0)
+    begun = time.monotonic()
+    assert rig.pump.step(10_000) is Step.WOKEN
+    assert time.monotonic() - begun < 5
+
+
+def test_who_is_told_at_once_is_not_waited_with(make_rig):
+    """A connection that cannot even begin."""
+    rig = make_rig(SocketOptions(socket_options=[(socket.SOL_SOCKET, 9_999, 1)]))
+    rig.core.connect("127.0.0.1", 1)
+    begun = time.monotonic()
+    assert rig.pump.step(10_000) is Step.FED
+    assert time.monotonic() - begun < 5
+    assert rig.core.closed
+
+
+def test_a_deadline_that_data_has_put_off_is_not_told(rig, serve):
+    rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
+    (link,) = rig.pump._links.values()
+    rig.core.when_frame = lambda *_: setattr(rig.core, "at", rig.pump.now_ms() + 50)
+    assert select.select([link.raw], [], [], 10)[0]
+    due = rig.core.at = rig.pump.now_ms() - 10
+    rig.until(lambda: rig.core.at != due)
+    assert rig.core.frames
+    assert rig.core.deadlines == []
+    rig.until(lambda: rig.core.deadlines)
 
 
 def test_an_exception_while_connecting_ends_that_link(rig, serve, monkeypatch):
