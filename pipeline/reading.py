@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kcore.errors import (
@@ -92,7 +93,10 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
 
 def _why(lease: Lease, options: SourceOptions, position: int) -> str:
     """Why a record that is there does not come."""
-    limits = lease.limits() if options.is_committed else None
+    limits = None
+    if options.is_committed:
+        with suppress(KafkaTimeoutError):  # without a leader, which is why
+            limits = lease.limits()
     if limits is not None and position >= limits[1]:
         return f"a transaction is open, and what is committed ends at {limits[1]}"
     return lease.health()
