@@ -37,12 +37,15 @@ def create(bootstrap: str, topics: Mapping[str, Mapping[str, str]]) -> None:
     ]
     for future in admin.create_topics(wanted).values():
         try:
-            future.result(30)
-        except TimeoutError as error:
-            raise JobError(f"no topic could be made at {bootstrap} within 30 s") from error
-        except KafkaException as error:
-            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-                raise JobError(f"no topic could be made at {bootstrap}: {error}") from error
+            # Raised here, it would keep the client, which tells of brokers that are gone by then.
+            error = future.exception(30)
+        except TimeoutError as late:
+            raise JobError(f"no topic could be made at {bootstrap} within 30 s") from late
+        is_there = isinstance(error, KafkaException) and (
+            error.args[0].name() == "TOPIC_ALREADY_EXISTS"
+        )
+        if error is not None and not is_there:
+            raise JobError(f"no topic could be made at {bootstrap}: {error}") from error
 
 
 def fill(module: ModuleType, bootstrap: str, rows: int | None) -> None:

@@ -2,13 +2,17 @@
 write into them.
 """
 
+import gc
 import json
+import weakref
+from types import SimpleNamespace
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
-from kcore.pipeline.jobs import delays, topics
+from kcore.pipeline.jobs import data, delays, topics
 from kcore.pipeline.jobs.errors import JobError, shortened
 from kcore.pipeline.jobs.runner import begins_of, prepare
 
@@ -62,6 +66,38 @@ def test_what_is_no_row_is_named_with_where_it_is(broker, value):
         topics.read_json(broker.bootstrap, "delays", [0, 0])
     assert "\n" not in str(caught.value)
     assert "JSON" in str(caught.value)
+
+
+def test_topics_are_made_and_filled_once(broker):
+    job = SimpleNamespace(
+        TOPICS={"delays": {}, "made": {}}, records=lambda _rows: {"made": data.Keyed([b"x"] * 6)}
+    )
+    for _ in range(2):
+        topics.fill(job, broker.bootstrap, None)
+        assert topics.ends(broker.bootstrap, "made") == [2, 2, 1, 1]
+    assert topics.ends(broker.bootstrap, "delays") == [0, 0]  # which was there, as it is
+    broker.produce("made", [(None, b"y")])
+    with pytest.raises(JobError, match=r"7 records .* topic made so far, and it is to have 6: del"):
+        topics.fill(job, broker.bootstrap, None)
+
+
+def test_who_made_topics_is_gone_by_then(broker, monkeypatch):
+    """Or it would say on standard error that it cannot connect, where the broker has ended."""
+    made = []
+    real = AdminClient.__init__
+
+    def begin(client, *given):
+        real(client, *given)
+        made.append(weakref.ref(client))
+
+    monkeypatch.setattr(AdminClient, "__init__", begin)
+    gc.disable()
+    try:
+        for _ in range(2):  # the second time they are there
+            topics.create(broker.bootstrap, {"delays": {}, "other": {}})
+        assert [one() for one in made] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_topic_that_is_not_there_is_named(broker):
