@@ -110,6 +110,21 @@ def test_explicitly_what_is_released_comes_again(fill, options):
     assert heard == [({T0: {0, 1, 2, 3}}, None), ({T0: {3}}, None)]
 
 
+def test_what_came_of_a_commit_is_told_though_nobody_calls(fill, options):
+    fill(2)
+
+    async def main():
+        async with kcore.AsyncShareConsumer("t", **options) as consumer:
+            told = anyloop.Event()
+            consumer.set_acknowledgement_commit_callback(lambda *_: told.set())
+            assert await read(consumer, 2)
+            consumer.commit_async()
+            await anyloop.wait_for(told.wait(), 5)
+
+    run(main())
+
+
+
 def test_what_was_handed_over_is_not_kept(fill, options):
     made = []
 

@@ -9,13 +9,14 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from async_consumers import run
+from async_consumers import consumer, run
 from async_producers import producer as make
 from async_producers import read, topic_of
 from leftovers import STRUCK
 from strikes import Strike
 
 from kcore import AsyncConsumer, errors
+from kcore.clients.looping import LoopGuard
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = STRUCK
@@ -132,6 +133,47 @@ def test_a_done_callback_that_raises_is_the_loops(broker, topic):
         assert [type(told["exception"]) for told in said] == [ZeroDivisionError]
 
     run(main())
+
+
+@pytest.mark.parametrize("error", [StruckError, errors.CorruptRecordError])
+def test_a_turn_that_is_struck_is_made_again_and_said_by_the_next_call(broker, error):
+    """Nothing else may bring another one."""
+
+    async def main():
+        async with consumer(broker) as reader:
+            driver, guard = reader._driver, reader._engine.guard
+            step, begin_anew, turns, mended = driver._pump.step, guard._mend, [], []
+            guard.mends(lambda: mended.append(len(turns)) or begin_anew())
+
+            def stepping(*given):
+                turns.append(given)
+                if len(turns) == 1:
+                    raise error("mine")
+                return step(*given)
+
+            driver._pump.step = stepping
+            driver.turn_soon()
+            await asyncio.sleep(0.05)
+            assert len(turns) > 1
+            assert mended == ([1] if error is StruckError else [])  # an error of its own is none
+            reader.assign([("t", 0)])
+            with pytest.raises(errors.KafkaError, match="mine"):
+                await reader.getmany()
+            await reader.getmany()
+
+    run(main())
+
+
+def test_a_call_that_is_struck_has_the_next_one_begin_anew():
+    guard, mended = LoopGuard(), []
+    guard.mends(lambda: mended.append(guard.struck))
+    for error, struck in ((KeyboardInterrupt, 1), (StruckError, 2), (errors.KafkaError, 2)):
+        with pytest.raises(error), guard:
+            raise error
+        for _ in range(2):
+            with guard:
+                assert len(mended) == struck
+    assert mended == [True, True]
 
 
 def test_a_consumer_goes_on(broker, topic):
