@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import select
@@ -333,6 +334,27 @@ def test_an_exception_while_connecting_ends_that_link(rig, serve, monkeypatch):
     rig.until(lambda: rig.core.closed)
     assert rig.core.closed == [(link, "interrupted", False)]
     rig.connect(server)
+
+
+def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve):
+    """It says nothing of the peer, which may have no more to say."""
+    link = rig.connect(serve(lambda sock: sock.recv(1)))
+    held = rig.pump._links[link]
+    sock = held.sock
+
+    class Unreachable:
+        def __getattr__(self, name):
+            return getattr(sock, name)
+
+        def send(self, *_):
+            raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+    held.sock = Unreachable()
+    rig.core.send(link, frame(b"x"))
+    rig.pump.step(0)
+    rig.pump.step(0)
+    assert rig.core.closed == [(link, "No route to host", False)]
+    assert rig.pump._links == {}
 
 
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):

@@ -283,6 +283,21 @@ def test_an_address_of_the_proxy_that_works_is_the_first_from_then_on(through, s
         assert rig.core.closed == []
 
 
+def test_who_is_given_up_before_the_broker_is_found_leaves_nothing(through):
+    with ProxyServer() as proxy:
+        rig = through(proxy.url("socks5"))
+        resolve = rig.transport.resolve
+        rig.transport.resolve = lambda *name: None if name[0] == "later" else resolve(*name)
+        link = rig.core.connect("later", 9092)
+        rig.pump.step(0)
+        assert link in rig.pump._routes._begun
+        rig.core.disconnect(link)
+        rig.pump.step(0)
+        assert not rig.pump._routes._begun
+        assert not rig.pump._resolving
+        assert rig.core.closed == []
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_proxy_by_its_address_of_ipv6(through, serve, scheme):
     server = serve()
