@@ -72,6 +72,7 @@ class Store:
         self._credentials: dict[tuple[str, str], Credential] = {}  # by user and mechanism
         self._tokens: dict[str, Token] = {}  # delegation tokens by id; codes are kept nowhere
         self._quotas: dict[Entity, dict[str, float]] = {}
+        self._features: tuple[dict[str, int], int] = {}, 0  # levels, and how often they were set
         self._reserved = 0  # producer ids
         self._given = 0
         try:
@@ -109,6 +110,7 @@ class Store:
         cluster.settings.nodes.update(self._settings)
         cluster.settings.groups.update(self._groups)
         cluster.settings.client_metrics.update(self._client_metrics)
+        cluster.features.set(*self._features)
         if cluster.authorizer is not None:
             cluster.authorizer.add(self._acls)
             cluster.authorizer.changed = self.acls_changed
@@ -131,6 +133,7 @@ class Store:
             {"groups": self._groups},
             {"client_metrics": self._client_metrics},
             {"acls": [*self._acls]},
+            {"features": self._features},
         ]
         lines += [_credited(*key, kept) for key, kept in self._credentials.items()]
         lines += [_delegated(key, kept) for key, kept in self._tokens.items()]
@@ -225,6 +228,11 @@ class Store:
             del self._quotas[entity]
         self._write({"quota": entity, "values": values})
 
+    def features_changed(self, levels: Mapping[str, int], epoch: int) -> None:
+        """Features are used up to these levels now."""
+        self._features = dict(levels), epoch
+        self._write({"features": self._features})
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""
         self._given = max(self._given, producer_id + 1)
@@ -281,6 +289,9 @@ class Store:
             self._groups = record["groups"]
         elif "client_metrics" in record:
             self._client_metrics = record["client_metrics"]
+        elif "features" in record:
+            levels, epoch = record["features"]
+            self._features = levels, epoch
         elif "acls" in record:
             self._acls.update((Acl(*acl), None) for acl in record["acls"])
             for acl in record.get("no_acls", ()):

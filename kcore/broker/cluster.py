@@ -15,6 +15,7 @@ from kcore.broker.batches import RefusedError
 from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
 from kcore.broker.delegation.tokens import Tokens
+from kcore.broker.features import Features
 from kcore.broker.internal import InternalTopics
 from kcore.broker.journals import Journal
 from kcore.broker.mishaps import Mishaps
@@ -77,6 +78,7 @@ class Cluster:
         self.node_ids = sorted(self.addresses)
         self.live = list(self.node_ids)  # those that are up, in order
         self.replication = Replication(self)
+        self.features = Features(config)
         self.settings = Settings(config, {at.node_id: at.rack for at in self.addresses.values()})
         self._rack_aware = selector_of(config.replica_selector_class or "") == RACK_AWARE
         self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
@@ -131,6 +133,14 @@ class Cluster:
     def begin_producer_ids_at(self, first: int) -> None:
         """Those before have been given."""
         self._producer_ids = count(first)
+
+    def finalize(self, levels: Mapping[str, int]) -> None:
+        """Use features up to these levels from now on."""
+        self.features.set(levels, self.features.epoch + 1)
+        if self.replication.store is not None:
+            self.replication.store.features_changed(self.features.levels, self.features.epoch)
+        for node in self.nodes.values():
+            node.finalized()
 
     # Topics --------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from kcore.broker.calls import UNANSWERED, Call
 from kcore.broker.cluster import Cluster
 from kcore.broker.config import FAULTS_MAX
 from kcore.broker.crowd import Crowd
+from kcore.broker.features import SHARES
 from kcore.broker.fetches import Fetches
 from kcore.broker.groups import Groups
 from kcore.broker.links import USER, ClientLink, Turn
@@ -101,6 +102,12 @@ class Node:
         from kcore.broker.quotas.throttle import Throttle  # noqa: PLC0415 - few brokers have any
 
         self.throttle = Throttle(quotas)
+
+    def finalized(self) -> None:
+        """Levels of features have been set."""
+        self.transactions.finalized()
+        if self.cluster.features.is_off(SHARES):
+            self.shares.clear()  # who reads on, when there are share groups again, begins anew
 
     # World in ------------------------------------------------------------------------------------
 

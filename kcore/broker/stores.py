@@ -65,5 +65,8 @@ class ClusterStore(Protocol):
     def quotas_changed(self, entity: Entity, values: Mapping[str, float]) -> None:
         """An entity has these quotas now; without any it has none."""
 
+    def features_changed(self, levels: Mapping[str, int], epoch: int) -> None:
+        """Features are used up to these levels now, all that there are."""
+
     def producer_id_given(self, producer_id: int) -> None:
         """No producer may get it again."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.endings import append_marker, end_offsets
+from kcore.broker.features import TRANSACTIONS
 from kcore.coordinator import Caller
 from kcore.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kcore.coordinator.transactions import Markers, TransactionCoordinator
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 # When markers that could not be written are tried again.
 _RETRY_MS: Final = 20
 
-# The first Kafka that has the feature `transaction.version`.
-_VERSION_SINCE: Final = (4, 0)
 
 # A marker that is refused like this is not needed: somebody else has ended the transaction.
 _OVERTAKEN: Final = (
@@ -75,12 +74,8 @@ class Transactions:
 
     def __init__(self, node: Node, now_ms: int) -> None:
         cluster = node.cluster
-        config = cluster.config.transactions
-        # The level of the feature `transaction.version`; None: there is none yet.
-        self.version: int | None = config.transaction_version
-        if cluster.config.release < _VERSION_SINCE:
-            config = replace(config, transaction_version=0)
-            self.version = None
+        version = cluster.features.levels.get(TRANSACTIONS, 0)
+        config = replace(cluster.config.transactions, transaction_version=version)
         self._cluster = cluster
         self._clock = cluster.clock_of(node.node_id)
         self._node_id = node.node_id
@@ -113,6 +108,10 @@ class Transactions:
             self._coordinator.handle_entries(partition, journal.entries(), local_ms)
             self._coordinator.handle_loaded(partition, local_ms)
         self.settle(now_ms)
+
+    def finalized(self) -> None:
+        """Levels of features have been set: what the coordinator decides by itself follows them."""
+        self._coordinator.handle_finalized(self._cluster.features.levels.get(TRANSACTIONS, 0))
 
     # Requests ------------------------------------------------------------------------------------
 

@@ -56,7 +56,8 @@ _TOO_OLD_FOR_PATTERNS: Final = (
     " here"
 )
 _TOO_OLD: Final = (
-    "group_protocol='consumer' needs brokers that serve it: Apache Kafka 4.0 or later, with"
+    "group_protocol='consumer' needs brokers that serve it: Apache Kafka 4.0 or later, with the"
+    " feature group.version at 1 (`kafka-features upgrade --feature group.version=1`) and"
     " 'consumer' among group.coordinator.rebalance.protocols; group_protocol='classic' works with"
     " all"
 )

@@ -24,6 +24,7 @@ from kcore.share.acknowledgements import Sheet
 from kcore.share.context import ShareContext
 from kcore.share.node import ShareNode
 from kcore.share.parcel import Parcel, Place
+from kcore.share.requests import TOO_OLD
 from kcore.share.stock import Stock, checked
 from kcore.structs import TopicPartition
 from kcore.wire.codes import ErrorCode as Code
@@ -258,4 +259,6 @@ def _acknowledge_error(data: Any) -> KafkaError | None:
 
 
 def _error_of(code: int, message: str | None) -> KafkaError:
+    if code == Code.UNSUPPORTED_VERSION:  # the feature was taken back
+        return for_code(code)(TOO_OLD)
     return for_code(code)(message or "the broker refuses")

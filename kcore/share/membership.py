@@ -20,6 +20,7 @@ from kcore.group.coordinator import Coordinator
 from kcore.group.effects import Effect, Effects, error_of
 from kcore.group.machine import Machine
 from kcore.share.context import ShareContext
+from kcore.share.requests import TOO_OLD
 from kcore.share.states import SHARE_TABLE, ShareInput, ShareState
 from kcore.structs import Rng
 from kcore.wire.apis import ApiKey
@@ -34,10 +35,6 @@ _UUID_BITS: Final = 128
 # topic, asks again soon, this often, instead of some seconds later (Java's waits for its interval).
 _EMPTY_MAX: Final = 8
 _ACTIVE: Final = (ShareState.JOINING, ShareState.STABLE)
-TOO_OLD: Final = (
-    "share groups need brokers that serve them: Apache Kafka 4.1 or later, with the feature"
-    " share.version at 1 (`kafka-features --upgrade --feature share.version=1`)"
-)
 
 # What a heartbeat's error does. Java: AbstractHeartbeatRequestManager.
 HEARTBEAT: Final = Effects(

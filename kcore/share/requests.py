@@ -16,6 +16,10 @@ RENEW_VERSION: Final = 2  # KIP-1222
 RECORD_LIMIT_VERSION: Final = 2  # KIP-1206
 _RECORD_LIMIT: Final = 1
 
+TOO_OLD: Final = (
+    "share groups need brokers that serve them: Apache Kafka 4.1 or later, with the feature"
+    " share.version at 1 (`kafka-features upgrade --feature share.version=1`)"
+)
 _NO_RENEWAL: Final = "AcknowledgeType.RENEW needs brokers that serve it: Apache Kafka 4.2 or later"
 _NO_RECORD_LIMIT: Final = (
     "share_acquire_mode='record_limit' needs brokers that serve it: Apache Kafka 4.2 or later"

@@ -398,6 +398,44 @@ def test_v1_and_v2_can_take_turns():
     assert world.ask(end(producer), 4).error_code == 0
 
 
+def test_at_level_0_who_goes_by_the_rules_of_level_2_is_refused_and_nothing_has_happened():
+    """A Kafka 4.3.1 says the same, and CONCURRENT_TRANSACTIONS of the id for ever after it."""
+    world = World(0)
+    _, *producer = world.init()
+    assert world.add(producer, T0, version=5) == E.UNSUPPORTED_VERSION
+    assert world.state() == "Empty"
+    assert world.add(producer, T0, version=3) == 0
+    assert world.end(producer, version=5) == (E.UNSUPPORTED_VERSION, -1, -1)
+    assert world.state() == "Ongoing"
+    assert world.end(producer, version=4)[0] == 0
+    assert world.written == [(1000, 0, True, T0)]
+
+
+@pytest.mark.parametrize("ended", [4, None])
+def test_a_transaction_that_began_at_level_2_goes_on_at_level_0(ended):
+    """By the versions that are left, by its time, and in another coordinator."""
+    world = World(2)
+    _, *producer = world.init(timeout_ms=10_000)
+    assert world.add(producer, T0) == 0
+    world.coordinator.handle_finalized(0)
+    assert world.end(producer, version=5)[0] == E.UNSUPPORTED_VERSION
+    if ended:
+        assert world.end(producer, version=ended)[0] == 0
+        assert world.written == [(1000, 0, True, T0)]
+    else:
+        world.run(10_001)
+        assert world.state() == "CompleteAbort"
+        assert world.written == [(1000, 1, False, T0)]
+    state = world.state()
+    world.load()
+    assert world.state() == state
+    world.coordinator.handle_finalized(2)
+    error, *producer = world.init()
+    assert error == 0
+    assert world.add(producer, T1) == 0
+    assert world.end(producer) == (0, producer[0], producer[1] + 1)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"transaction_version": 3}, {"transaction_max_timeout_ms": 0},

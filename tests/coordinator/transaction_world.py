@@ -146,8 +146,11 @@ class World:
         answer = self.ask(init(name, timeout_ms, producer), version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
 
-    def add(self, producer, *partitions, name="x", version=5, verify=False):
-        """The code of the partitions, which is one for all."""
+    def add(self, producer, *partitions, name="x", version=None, verify=False):
+        """The code of the partitions, which is one for all. version: of clients that go by the
+        level of the feature.
+        """
+        version = version or (5 if verify or self.config.transaction_version else 3)
         answer = self.ask(add(producer, partitions, name, version, verify=verify), version)
         return add_codes(answer, version)
 

@@ -12,6 +12,7 @@ import pytest
 import scenarios_admin  # noqa: F401 - it adds its scenarios
 import scenarios_consumer_groups  # noqa: F401 - so does this
 import scenarios_edges  # noqa: F401 - and this
+import scenarios_features  # noqa: F401 - and this
 import scenarios_fetch  # noqa: F401 - and this
 import scenarios_internal  # noqa: F401 - and this
 import scenarios_share  # noqa: F401 - and this

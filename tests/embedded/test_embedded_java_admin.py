@@ -84,3 +84,25 @@ def test_the_quorum_is_described(tool, kcore_cluster):
     assert lines["CurrentVoters"].count('"id"') == len(kcore_cluster.bootstrap.split(","))
     replicas = tool("kafka-metadata-quorum", "describe", "--replication").splitlines()[1:]
     assert [row.split()[-1] for row in replicas] == ["Leader", "Follower", "Follower"]
+
+
+@pytest.mark.slow
+def test_features_are_shown_and_set(tool):
+    def levels():
+        rows = [line.split() for line in tool("kafka-features", "describe").splitlines()]
+        return {row[1]: row[row.index("FinalizedVersionLevel:") + 1] for row in rows}
+
+    assert levels() == {
+        "group.version": "1", "share.version": "1", "streams.version": "1",
+        "transaction.version": "2",
+    }  # fmt: skip
+    said = tool("kafka-features", "downgrade", "--feature", "share.version=0")
+    assert "share.version was downgraded to 0." in said or "share.version was disabled." in said
+    tool("kafka-features", "downgrade", "--feature", "transaction.version=1")
+    assert levels()["transaction.version"] == "1"
+    assert levels()["share.version"] == "0"
+    said = tool("kafka-features", "upgrade", "--feature", "share.version=2", fails=True)
+    assert "only supports versions 0-1" in said
+    assert "share.version was upgraded to 1." in tool(
+        "kafka-features", "upgrade", "--feature", "share.version=1"
+    )

@@ -49,10 +49,12 @@ from kcore.broker.apis import (
     streams_group_heartbeat,
     transactions,
     txn_offset_commit,
+    update_features,
     write_txn_markers,
 )
 from kcore.broker.authorization.authorizer import Authorizer
 from kcore.broker.calls import Call
+from kcore.broker.features import NEEDED, switched_off
 from kcore.broker.refusals import refusal
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
@@ -72,6 +74,17 @@ def _in_time(handler: Handler) -> Handler:
         if request.timeout_ms > 0:
             return handler(call, request)
         return refusal(request, call.version, ErrorCode.REQUEST_TIMED_OUT)
+
+    return handle
+
+
+def _finalized(handler: Handler, feature: str) -> Handler:
+    """Of what is refused while the feature that it belongs to is at level 0 (KIP-584)."""
+
+    def handle(call: Call, request: Any) -> Message | str:
+        if call.node.cluster.features.is_off(feature):
+            return switched_off(request, call.version)
+        return handler(call, request)
 
     return handle
 
@@ -127,6 +140,7 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe_user_scram_credentials.handle,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter_user_scram_credentials.handle,
     ApiKey.DESCRIBE_QUORUM: describe_quorum.handle,
+    ApiKey.UPDATE_FEATURES: update_features.handle,
     ApiKey.DESCRIBE_CLUSTER: describe_cluster.handle,
     ApiKey.DESCRIBE_PRODUCERS: describe_producers.handle,
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.handle,
@@ -146,6 +160,14 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.STREAMS_GROUP_DESCRIBE: groups.handle,
 }
 
+
+def _with_features(handlers: Mapping[ApiKey, Handler]) -> Mapping[ApiKey, Handler]:
+    found = {key: _finalized(handlers[key], feature) for key, feature in NEEDED.items()}
+    return {**handlers, **found}
+
+
+_OPEN: Final = _with_features(HANDLERS)
+
 # What brokers with a plug-in serve besides (KIP-714).
 _TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
 _TELEMETRY_SINCE: Final = (3, 7)
@@ -156,10 +178,10 @@ unsupported_version = api_versions.unsupported
 def handlers(authorizer: Authorizer | None) -> Mapping[ApiKey, Handler]:
     """Who serves each API; behind the authorizer, if there is one."""
     if authorizer is None:
-        return HANDLERS
+        return _OPEN
     from kcore.broker.authorization.guard import guarded  # noqa: PLC0415 - few brokers have one
 
-    return guarded(authorizer, HANDLERS)
+    return _with_features(guarded(authorizer, HANDLERS))  # in front: nobody is asked who he is
 
 
 def offered(release: tuple[int, int], *, telemetry: bool = True) -> dict[ApiKey, tuple[int, int]]:

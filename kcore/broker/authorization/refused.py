@@ -32,6 +32,7 @@ _TOLD: Final = {
             ApiKey.ALTER_CLIENT_QUOTAS,
             ApiKey.INCREMENTAL_ALTER_CONFIGS,
             ApiKey.ELECT_LEADERS,
+            ApiKey.UPDATE_FEATURES,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS,
             ApiKey.LIST_PARTITION_REASSIGNMENTS,
             ApiKey.DESCRIBE_PRODUCERS,

@@ -274,6 +274,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_LOG_DIRS: Rule(needs=(_DESCRIBE_CLUSTER,), once_since=0),
     ApiKey.DESCRIBE_QUORUM: Rule(needs=(_DESCRIBE_CLUSTER,), once_since=0),
     ApiKey.ELECT_LEADERS: Rule(needs=(_ALTER_CLUSTER,)),
+    ApiKey.UPDATE_FEATURES: Rule(needs=(_ALTER_CLUSTER,), once_since=0),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Rule(needs=(_DESCRIBE_CLUSTER,)),
     # Access

@@ -44,6 +44,9 @@ def add(
     if error or known is None or there:
         done(error)
         return
+    if shard.is_ahead(client_version):
+        done(ErrorCode.UNSUPPORTED_VERSION)
+        return
     after = known.with_partitions(partitions, client_version, shard.wall_ms(now_ms))
     shard.write(after, lambda error, _now_ms: done(error), now_ms)
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -129,6 +130,12 @@ class TransactionCoordinator(Front[Shard]):
         if shard is not None and shard.epoch == markers.coordinator_epoch and not shard.loading:
             shard.marked(markers.transactional_id, written, now_ms)
             self._purgatory.expire(now_ms)
+
+    def handle_finalized(self, transaction_version: int) -> None:
+        """The cluster uses the feature `transaction.version` up to this level from now on."""
+        self._config = replace(self._config, transaction_version=transaction_version)
+        for shard in self._shards.values():
+            shard.config = self._config
 
     def handle_elected(self, partition: int, epoch: int) -> None:
         """The partition is led here from now on, in this epoch; its entries are to come."""

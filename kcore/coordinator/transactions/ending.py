@@ -63,6 +63,9 @@ def end(
     if answer is not None:
         done(answer, NOBODY if answer else Producer(known.producer_id, known.epoch))
         return
+    if shard.is_ahead(client_version):
+        done(ErrorCode.UNSUPPORTED_VERSION, NOBODY)
+        return
     after = known.ending(
         committed=committed,
         client_version=client_version,

@@ -139,12 +139,19 @@ class Shard(BaseShard):
         self.marking = {}
         self.appends.abandon(error, now_ms)
 
+    def is_ahead(self, client_version: int) -> bool:
+        """Whether a client goes by rules that the journal has no room for at level 0. A Kafka finds
+        out when it writes, and nothing more can be done with the id; here nothing has happened.
+        """
+        return client_version > 0 and self.config.transaction_version == 0
+
     # Writing -------------------------------------------------------------------------------------
 
     def write(self, after: Transaction, done: Done, now_ms: int) -> None:
         """Let `after` hold of its id once it is in the journal."""
         transactional_id = after.transactional_id
-        version = min(self.config.transaction_version, 1)
+        # What has begun at a higher level keeps its form: another has no room for it.
+        version = min(max(self.config.transaction_version, after.client_version), 1)
         self._pending[transactional_id] = after.state
 
         def written(error: ErrorCode, now_ms: int) -> None:
