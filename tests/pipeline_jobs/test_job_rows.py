@@ -1,13 +1,14 @@
 """The rows that jobs read, what pandas makes of them, and what Spark's file sink says is there."""
 
 import json
+import time
 
 import pandas as pd
 import pytest
 from pyspark.errors import StreamingQueryException
 
 from kcore.cli.commands import pipeline
-from kcore.pipeline.jobs import NAMES, aircraft, data, delays, weather
+from kcore.pipeline.jobs import NAMES, aircraft, data, delays, runner, weather
 from kcore.pipeline.jobs.errors import JobError, WrongResultError, shortened
 from kcore.pipeline.jobs.results import check, files
 from kcore.pipeline.jobs.runner import Job, module_of, prepare
@@ -285,6 +286,35 @@ def test_when_a_query_fails_the_others_are_stopped_and_the_error_is_short(tmp_pa
         "begins at 9"
     )
     assert not going_on.isActive
+
+
+class SlowQuery(FakeQuery):
+    """A micro-batch with each look, `batches` of them."""
+
+    def __init__(self, name, batches):
+        super().__init__(name)
+        self.batches = batches
+
+    def awaitTermination(self, timeout_s):  # noqa: N802 - Spark's
+        time.sleep(timeout_s)
+        self.lastProgress = {"batchId": self.lastProgress["batchId"] + 1}
+        self.batches -= 1
+        self.isActive = self.batches > 0
+        return not self.isActive
+
+
+def test_a_query_that_does_nothing_for_long_ends_the_job_and_a_long_one_does_not(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(runner, "_STALLED_S", 0.05)
+    monkeypatch.setattr(runner, "_POLL_S", 0.01)
+    job = Job(None, "delays", "nowhere:1", tmp_path)
+    job.queries = [SlowQuery("long", 20)]
+    job.finish()
+    job.queries = [SlowQuery("long", 1_000), FakeQuery("stuck")]
+    with pytest.raises(JobError, match=r"query stuck did nothing for 0\.05 s"):
+        job.finish()
+    assert not any(query.isActive for query in job.queries)
 
 
 def test_what_is_no_python_error_is_told_by_its_first_line():

@@ -47,8 +47,9 @@ def test_what_was_there_before_is_passed_over(broker):
     write(broker, b"of somebody else", None, row(1))
     begins = topics.ends(broker.bootstrap, "delays")
     assert begins == [3, 0]
-    write(broker, row(5))
     write(broker, row(6), partition=1)
+    assert [*topics.read_json(broker.bootstrap, "delays", begins)["flights"]] == [6]
+    write(broker, row(5))
     found = topics.read_json(broker.bootstrap, "delays", begins)
     assert sorted(found["flights"]) == [5, 6]
 
@@ -79,6 +80,17 @@ def test_topics_are_made_and_filled_once(broker):
     broker.produce("made", [(None, b"y")])
     with pytest.raises(JobError, match=r"7 records .* topic made so far, and it is to have 6: del"):
         topics.fill(job, broker.bootstrap, None)
+
+
+def test_topics_that_cannot_be_made_or_read_end_the_job(broker, monkeypatch):
+    broker.refuse("CreateTopics", "TOPIC_AUTHORIZATION_FAILED", topic="made")
+    with pytest.raises(JobError, match=r"no topic could be made at 127.*AUTHORIZATION"):
+        topics.create(broker.bootstrap, {"delays": {}, "made": {}})
+    write(broker, row(1))
+    monkeypatch.setattr(topics, "_STALLED_S", 0.5)
+    broker.refuse("Fetch", "NOT_LEADER_OR_FOLLOWER", times=1_000_000)
+    with pytest.raises(JobError, match="topic delays could not be read back: nothing came"):
+        topics.read_json(broker.bootstrap, "delays", [0, 0])
 
 
 def test_who_made_topics_is_gone_by_then(broker, monkeypatch):
