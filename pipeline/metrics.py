@@ -45,7 +45,6 @@ def _of(source: Mapping[str, Any]) -> dict[str, float]:
 def _offsets(said: Any) -> Offsets | None:
     """Offsets as text or as an object; None: something else, as sources of other kinds have it."""
     try:
-        found = from_mapping(json.loads(said) if isinstance(said, str) else said)
-    except (AttributeError, TypeError, ValueError):
+        return from_mapping(json.loads(said) if isinstance(said, str) else said)
+    except ValueError:  # no JSON; PlanError
         return None
-    return found if all(type(offset) is int for offset in found.values()) else None

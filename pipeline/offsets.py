@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kcore.limits import MAX_INT64
-from kcore.pipeline.errors import OptionError
+from kcore.pipeline.errors import OptionError, PlanError
 from kcore.structs import TopicPartition
 
 EARLIEST: Final = -2
@@ -110,12 +110,21 @@ def to_mapping(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int
 
 
 def from_mapping(mapping: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """What Spark gives back."""
-    return {
-        TopicPartition(topic, int(number)): offset
-        for topic, numbers in mapping.items()
-        for number, offset in numbers.items()
-    }
+    """What Spark gives back. PlanError: it is of another kind of source, or damaged."""
+    try:
+        found = {
+            TopicPartition(topic, int(number)): offset
+            for topic, numbers in mapping.items()
+            for number, offset in numbers.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        found = None
+    if found is None or not all(type(offset) is int for offset in found.values()):
+        raise PlanError(
+            f'{mapping!r} is no place in topics, such as {{"topic": {{"0": 23}}}}: the checkpoint '
+            "is of another query, or damaged"
+        )
+    return found
 
 
 def listed(partitions: Iterable[TopicPartition], most: int = 10) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from kcore.pipeline import offsets as json_offsets
 from kcore.pipeline.admission import PAUSE_MAX_MS, Admission, Idling
+from kcore.pipeline.errors import PlanError
 from kcore.pipeline.offsets import listed
 from kcore.pipeline.planning import RANGE_RECORDS, OffsetRange, limit_offsets, pack, split
 from kcore.structs import TopicPartition
@@ -223,6 +224,14 @@ def test_mapping_and_back():
     assert [*mapping] == ["a", "b"]
     assert [*mapping["b"]] == ["2", "10"]
     assert json_offsets.from_mapping(mapping) == there
+
+
+@pytest.mark.parametrize(
+    "said", [5, None, [1], {"logOffset": 3}, {"t": {"x": 1}}, {"t": {"0": "1"}}, {"t": {"0": None}}]
+)
+def test_a_checkpoint_of_another_kind_of_source_is_said(said):
+    with pytest.raises(PlanError, match=r"no place in topics, .* the checkpoint is of another"):
+        json_offsets.from_mapping(said)
 
 
 def test_names_for_messages_are_few():
