@@ -225,6 +225,11 @@ def test_a_proxy_that_says_nothing_is_given_up_by_the_core(through, scheme):
         rig = through(proxy.url(scheme))
         link = rig.core.connect("127.0.0.1", 9)
         rig.until(lambda: heard)
+        waits, wait = [], rig.transport.wait
+        rig.transport.wait = lambda timeout_ms: waits.append(timeout_ms) or wait(timeout_ms)
+        for _ in range(5):
+            rig.pump.step(20)
+        assert len(waits) <= 15  # nothing keeps it awake
         rig.core.disconnect(link)
         rig.pump.step(0)
         assert not rig.pump._links
