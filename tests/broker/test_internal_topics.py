@@ -434,3 +434,31 @@ def test_share_states_go_with_their_topic(world):
     world.cluster.delete(world.cluster.topics.get("__share_group_state"), world.now_ms)
     assert world.cluster.share_states.get(key) is None
     assert ShareStates(world.cluster.share_journal).get(key) is None
+
+
+def test_a_share_state_is_what_its_journal_says_whose_leader_lacks_something(world):
+    """An unclean election loses it, as it does in a Kafka: it came back with the next restart."""
+    topic_id = world.topic("t", replication_factor=3).topic_id
+    key = ("g", topic_id, 0)
+    other = next(
+        one for one in (("h", topic_id, number) for number in range(100))
+        if state_partition(one) != state_partition(key)
+    )  # fmt: skip
+    states = world.cluster.share_states
+    states.put(key, Kept(start_offset=5), 1_000)
+    states.put(other, Kept(start_offset=4), 1_000)
+    journal = world.cluster.internal.partition("__share_group_state", state_partition(key))
+    late = next(one for one in (1, 2, 3) if one != journal.leader)
+    world.cluster.stop_node(late, world.now_ms)
+    states.put(key, Kept(start_offset=6), 1_000)
+    assert states.get(key) == Kept(start_offset=6)
+    for node_id in world.cluster.live.copy():
+        world.cluster.stop_node(node_id, world.now_ms)
+    world.cluster.topics.get("__share_group_state").config.unclean_leader_election_enable = True
+    world.cluster.start_node(late, world.now_ms)
+    assert journal.leader == late
+    assert states.get(key) == Kept(start_offset=5)
+    assert states.get(other) == Kept(start_offset=4)
+    states.put(key, Kept(start_offset=7), 1_000)
+    assert states.get(key) == Kept(start_offset=7)
+    assert ShareStates(world.cluster.share_journal).get(key) == Kept(start_offset=7)

@@ -62,7 +62,7 @@ class ShareStates:
     def __init__(self, journal: Callable[[int], Journal]) -> None:
         self._journal = journal
         self._kept: dict[ShareKey, Kept] = {}
-        self._loaded: set[int] = set()
+        self._loaded: dict[int, int] = {}  # journal -> the epoch of its leader then
         self._snapshots: dict[ShareKey, int] = {}
 
     def get(self, key: ShareKey) -> Kept | None:
@@ -123,10 +123,15 @@ class ShareStates:
         return number
 
     def _load_partition(self, number: int) -> None:
-        if number in self._loaded:
+        """Read a journal that has not been, or has another leader now, who may lack something."""
+        journal = self._journal(number)
+        epoch = journal.epoch
+        if self._loaded.get(number) == epoch:
             return
-        self._loaded.add(number)
-        for entry in self._journal(number).entries():
+        self._loaded[number] = epoch
+        for key in [key for key in self._kept if state_partition(key) == number]:
+            del self._kept[key], self._snapshots[key]
+        for entry in journal.entries():
             found = _read(entry) if isinstance(entry, Entry) else None
             if found is None:
                 continue
