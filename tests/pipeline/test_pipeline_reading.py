@@ -282,6 +282,17 @@ def test_a_log_that_ends_before_the_range(broker, hundred, quick_doubt):
     assert read(wanted, hundred, 105, 110) == []
 
 
+def test_a_log_that_is_shorter_for_a_moment(broker, hundred, monkeypatch):
+    """As a new leader has it, until it knows how far the others had come."""
+    monkeypatch.setattr(reading, "_POLL_MS", 20)
+    wanted = options(broker.bootstrap, hundred)
+    more = [(None, b"%d" % number) for number in range(100, 110)]
+    later = threading.Timer(0.5, broker.produce, [hundred, more, 0])
+    later.start()
+    assert read(wanted, hundred, 95, 110) == values(95, 110)
+    later.join()
+
+
 def test_a_topic_that_is_deleted(broker, hundred, quick_doubt):
     wanted = options(broker.bootstrap, hundred)
     assert read(wanted, hundred, 0, 10) == values(0, 10)
