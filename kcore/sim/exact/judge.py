@@ -14,6 +14,7 @@ from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
+from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import InitProducerIdResponse
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class ExactJudge(Referee):
         # Who has asked for a transactional id, when last, and when it had it first.
         self._asked_ms: dict[str, dict[Process, int]] = {}
         self._had_ms: dict[Process, int] = {}
-        # Who was given another epoch than it had, and may not know; and whose coordinator moved.
+        # Who was given another epoch than it had, and may not know; and who may lose its id for no
+        # doing of its own.
         self._raised: set[object] = set()
         self._forgotten: set[object] = set()
         ledger.answered_watchers.append(self._answered)
@@ -142,9 +144,15 @@ class ExactJudge(Referee):
         but by no other coordinator: that it was asked for is in no journal.
         """
         request: Any = asked.message
-        given = isinstance(answer, InitProducerIdResponse) and not answer.error_code
-        if given and request.producer_epoch >= 0:
+        if not isinstance(answer, InitProducerIdResponse) or request.producer_epoch < 0:
+            return
+        if not answer.error_code:
             self._raised.add(wire.client)
+        elif answer.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            # A coordinator, a Kafka's too, aborts what is open under an id for anybody who had it
+            # once: it looks at the epoch when that is done, and then nobody has the id.
+            asked_ms = self._asked_ms.get(request.transactional_id, {})
+            self._forgotten.update(other for other in asked_ms if other is not wire.client)
 
     def coordinators_moved(self) -> None:
         """See Referee."""
