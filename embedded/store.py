@@ -16,6 +16,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FORMAT: Final = 1
+_TOPIC_ID: Final = re.compile(r"topic_id: [0-9a-f]{32}")
 # Producer ids written as given at a time: those left of them at the end are never given.
 _PRODUCER_IDS: Final = 1_000
 
@@ -382,8 +384,12 @@ class Store:
         have many partitions that nothing is ever kept in.
         """
         folder = self._folder / f"node-{node_id}" / f"{partition.topic}-{partition.number}"
-        if folder.exists() and _topic_id(folder) != topic_id:  # of another topic of this name
-            shutil.rmtree(folder)
+        if folder.exists():
+            found = _topic_id(folder)
+            if not found:  # a crash took what says so: it is this one's, as for a Kafka
+                self._make_folder(topic_id, folder)
+            elif found != topic_id:  # of another topic of this name
+                shutil.rmtree(folder)
         prepare = None if folder.exists() else partial(self._make_folder, topic_id, folder)
         return LogFiles(folder, self.disk, prepare=prepare)
 
@@ -452,9 +458,9 @@ def _is_whole(line: bytes) -> bool:
 
 def _topic_id(folder: Path) -> str:
     """Whose folder it is; "" if that is not known."""
-    with suppress(OSError):
-        for line in (folder / "partition.metadata").read_text().splitlines():
-            if line.startswith("topic_id: "):
+    with suppress(OSError, UnicodeDecodeError):
+        for line in (folder / "partition.metadata").read_text("ascii").splitlines():
+            if _TOPIC_ID.fullmatch(line):
                 return line.removeprefix("topic_id: ")
     return ""
 

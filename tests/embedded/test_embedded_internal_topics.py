@@ -229,3 +229,22 @@ def test_kafkas_console_consumer_reads_them(installation):
             else:
                 assert lines[0]["key"]["data"]["transactionalId"] == "x"
         assert not broker.faults
+
+
+@pytest.mark.parametrize("left", [None, b"", b"\0" * 54, b"version: 0\ntopic_id: 12", b"\xff\xfe"])
+def test_a_folder_of_which_nothing_says_whose_it_is_is_read_as_a_kafka_does(tmp_path, left):
+    """A system that crashed may have forgotten that; committed offsets were gone with it."""
+    with EmbeddedBroker(directory=tmp_path) as broker:
+        broker.create_topic("t")
+        commit(broker, 5)
+    path = tmp_path / "node-1" / f"{OFFSETS_TOPIC}-{NUMBER}" / "partition.metadata"
+    said = path.read_bytes()
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    for offset in (5, 6):
+        with EmbeddedBroker(directory=tmp_path) as broker:
+            assert committed(broker) == offset
+            assert path.read_bytes() == said
+            commit(broker, 6)
+    assert not list(tmp_path.glob("node-1/*-stray"))
