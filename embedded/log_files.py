@@ -148,9 +148,9 @@ class LogFiles:
 
     def recover(self) -> tuple[list[bytes], int]:
         """The batches that are whole, in their order, and where the log starts."""
-        start_offset = self._read_start()
         batches: list[bytes] = []
         paths = sorted(self.folder.glob("*.log"))
+        start_offset = self._read_start(int(paths[0].stem) if paths else 0)
         expected, whole = 0, True
         for path in paths:
             first = int(path.stem)
@@ -181,11 +181,14 @@ class LogFiles:
             self.folder.rmdir()
         self._files.clear()
 
-    def _read_start(self) -> int:
+    def _read_start(self, first_offset: int) -> int:
+        """Where the log starts; with its first file if a crash took what says so, as in a Kafka."""
         try:
-            return int((self.folder / _START).read_text())
+            return max(int((self.folder / _START).read_bytes()), 0)
         except FileNotFoundError:
             return 0
+        except ValueError:
+            return first_offset
 
     def _path(self, first_offset: int) -> Path:
         return self.folder / f"{first_offset:020d}.log"

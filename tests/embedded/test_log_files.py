@@ -124,6 +124,21 @@ def test_a_truncated_log_goes_on_where_it_was_cut(folder, disk):
     assert offsets(recovered(folder, disk)[0]) == [0]
 
 
+@pytest.mark.parametrize("left", [b"", b"\0\0", b"\xff\xfe", b"4x"])
+def test_where_a_log_starts_is_its_first_file_where_nothing_says_it(folder, disk, left):
+    """It ended the start of the broker in a ValueError."""
+    files = LogFiles(folder, disk, file_bytes=1)
+    batches = [batch(offset) for offset in range(6)]
+    for data in batches:
+        files.appended(data)
+    files.started(4)
+    (folder / "start-offset").write_bytes(left)
+    assert recovered(folder, disk) == (batches[4:], 4)
+    for path in folder.glob("*.log"):
+        path.unlink()
+    assert recovered(folder, disk) == ([], 0)
+
+
 def test_a_log_that_starts_later_loses_the_files_before(folder, disk):
     files = LogFiles(folder, disk, file_bytes=200)
     for offset in range(6):
