@@ -350,7 +350,6 @@ class SinkOptions:
     """The options, checked. topic: of rows that name none. client: what a Producer is made with."""
 
     topic: str | None = None
-    include_headers: bool = False
     client: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -393,8 +392,5 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     _try(lambda: checked.append(ProducerConfig.from_options(client)))
     if "buffer_memory" not in client:
         client["buffer_memory"] = _buffer_memory(checked[0])
-    return SinkOptions(
-        topic=_sink_topic(given),
-        include_headers=given.truth("includeHeaders", False),
-        client=client,
-    )
+    given.truth("includeHeaders", False)  # without effect: a column of headers is written
+    return SinkOptions(topic=_sink_topic(given), client=client)
