@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import platform
 import resource
 import subprocess
@@ -129,8 +128,17 @@ from kcore.pipeline.workers import settle"""
 
 
 def test_others_keep_their_collector_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = gc.get_freeze_count()
+    asked: list[str] = []
+    seen = SimpleNamespace(
+        collect=lambda: asked.append("collect"), freeze=lambda: asked.append("freeze")
+    )
+    monkeypatch.setattr(workers, "gc", seen)
     for main in (SimpleNamespace(), SimpleNamespace(__spec__=None)):
         monkeypatch.setitem(sys.modules, "__main__", main)
         workers.settle()
-    assert gc.get_freeze_count() == before
+    assert asked == []
+    worker = SimpleNamespace(__spec__=SimpleNamespace(name="pyspark.daemon"))
+    monkeypatch.setitem(sys.modules, "__main__", worker)
+    monkeypatch.setattr(workers, "_settled_modules", 0)
+    workers.settle()
+    assert asked == ["collect", "freeze"]
