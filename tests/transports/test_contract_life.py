@@ -321,6 +321,16 @@ def test_a_deadline_that_data_has_put_off_is_not_told(rig, serve):
     rig.until(lambda: rig.core.deadlines)
 
 
+def test_what_a_connection_leads_to_is_done_before_the_next_input(rig, serve):
+    server = serve()
+    rig.core.when_connected = lambda link: rig.core.send(link, frame(b"%d" % link))
+    links = [rig.core.connect("127.0.0.1", server.port) for _ in range(10)]
+    rig.pump.drain()
+    time.sleep(0.05)  # all of them stand
+    rig.until(lambda: len(rig.core.frames) == 10)
+    assert sorted(rig.core.frames) == [(link, b"%d" % link) for link in links]
+
+
 def test_an_exception_while_connecting_ends_that_link(rig, serve, monkeypatch):
     def interrupt(_address):
         raise InterruptError

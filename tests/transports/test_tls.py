@@ -111,6 +111,33 @@ def test_the_first_words_of_the_peer_may_come_with_the_handshake(make_rig, serve
     assert rig.core.frames == [(link, b"hello")]
 
 
+def test_the_first_words_of_the_peer_may_come_with_its_last_of_the_handshake(make_rig, serve, pems):
+    """In one piece, behind which the socket tells of nothing more."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pems.folder / "broker.pem", pems.key("broker"))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    def speak_at_once(sock):
+        told, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(told, said, server_side=True)
+        while True:
+            try:
+                tls.do_handshake()
+            except ssl.SSLWantReadError:
+                sock.sendall(said.read())
+                told.write(sock.recv(1 << 16))
+            else:
+                break
+        tls.write(frame(b"hello"))
+        sock.sendall(said.read())
+        sock.recv(1)
+
+    rig = make_rig(tls=trusting(pems))
+    link = rig.connect(serve(speak_at_once))
+    rig.until(lambda: rig.core.frames, 5)
+    assert rig.core.frames == [(link, b"hello")]
+
+
 @pytest.mark.parametrize("politely", [True, False])
 def test_what_came_before_the_end_counts(make_rig, serve, pems, politely):
     def leave(tls):
