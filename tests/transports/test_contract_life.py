@@ -347,8 +347,11 @@ def test_an_exception_while_connecting_ends_that_link(rig, serve, monkeypatch):
     rig.connect(server)
 
 
-def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve):
-    """It says nothing of the peer, which may have no more to say."""
+@pytest.mark.parametrize("full", [False, True])
+def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve, full):
+    """It says nothing of the peer, which may have no more to say. full: there is no room at first,
+    so that it is the socket that says when to write on.
+    """
     link = rig.connect(serve(lambda sock: sock.recv(1)))
     held = rig.pump._links[link]
     sock = held.sock
@@ -358,14 +361,20 @@ def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve):
             return getattr(sock, name)
 
         def send(self, *_):
+            nonlocal full
+            if full:
+                full = False
+                raise BlockingIOError
             raise OSError(errno.EHOSTUNREACH, "No route to host")
 
     held.sock = Unreachable()
     rig.core.send(link, frame(b"x"))
-    rig.pump.step(0)
-    rig.pump.step(0)
+    rig.until(lambda: rig.core.closed)
     assert rig.core.closed == [(link, "No route to host", False)]
     assert rig.pump._links == {}
+    begun = time.monotonic()
+    assert rig.pump.step(30) is Step.IDLE  # nothing that is closed is watched
+    assert time.monotonic() - begun > 0.02
 
 
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):
