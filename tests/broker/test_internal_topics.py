@@ -4,7 +4,7 @@ import pytest
 from broker_world import World, batch, fetch, produce
 from transactions_side import Producer
 
-from kcore.broker import BrokerConfig, journals
+from kcore.broker import BrokerConfig, LogConfig, journals
 from kcore.broker.journals import DIRTY_BYTES, Journal, decode_items, encode_items
 from kcore.broker.share.keeping import Kept, ShareStates, state_partition
 from kcore.coordinator import CoordinatorConfig, Entry, Marker, partition_for
@@ -462,3 +462,39 @@ def test_a_share_state_is_what_its_journal_says_whose_leader_lacks_something(wor
     states.put(key, Kept(start_offset=7), 1_000)
     assert states.get(key) == Kept(start_offset=7)
     assert ShareStates(world.cluster.share_journal).get(key) == Kept(start_offset=7)
+
+
+def test_one_that_is_made_anew_is_another_topic(world):
+    world.cluster.coordinator_of("g")
+    before = told(world).topic_id
+    world.run(1)
+    world.cluster.delete(world.cluster.topics.get(OFFSETS), world.now_ms)
+    world.cluster.coordinator_of("g")
+    assert told(world).topic_id != before
+
+
+def test_none_is_made_while_no_node_is_up(world):
+    for node_id in (1, 2, 3):
+        world.cluster.stop_node(node_id, world.now_ms)
+    assert world.cluster.coordinator_of("g") == -1
+    assert world.cluster.topics.names() == []
+    world.cluster.start_node(2, world.now_ms)
+    assert world.cluster.coordinator_of("g") == 2
+
+
+def test_who_leads_already_begins_no_new_epoch(world):
+    keeper = world.cluster.coordinator_of("g")
+    partition = world.cluster.topics.get(OFFSETS).partitions[NUMBER]
+    before = partition.leader_epoch
+    world.cluster.move_coordinator(NUMBER, keeper, world.now_ms)
+    assert (partition.leader, partition.leader_epoch) == (keeper, before)
+    assert "__transaction_state" in world.cluster.topics.names()
+
+
+def test_a_transactions_coordinator_is_not_elected_uncleanly_whatever_the_nodes_say():
+    log = LogConfig(unclean_leader_election_enable=True)
+    world = World(1, BrokerConfig(coordinator=CONFIG.coordinator, log=log))
+    world.cluster.coordinator_of("g")
+    world.cluster.transaction_coordinator_of("x")
+    assert world.cluster.topics.get(OFFSETS).config.unclean_leader_election_enable
+    assert not world.cluster.topics.get(TRANSACTIONS).config.unclean_leader_election_enable
