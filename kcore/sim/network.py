@@ -35,6 +35,7 @@ class ClientSide(Protocol):
     """What opens wires: a member, a producer."""
 
     name: str
+    owner: object  # the process that it is of: itself, or what has another client besides
     deaf: bool  # it stands still, or has: what arrives it may read late
 
     def wire_opened(self, link: int) -> None:

@@ -27,6 +27,7 @@ class Peer:
         self.stage = stage
         self.name = name
         self.clock = clock
+        self.owner: object = self
         self.ended = False
         self.paused = False  # its process stands still
         self.deaf = False  # it has, so that it may not have read what has arrived

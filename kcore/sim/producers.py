@@ -37,6 +37,7 @@ class Producer:
 
     def __init__(self, stage: Stage, brokers: Brokers, chance: Chance, until_ms: int) -> None:
         self.name = "producer"
+        self.owner: object = self
         self.deaf = False
         self._stage = stage
         self._brokers = brokers

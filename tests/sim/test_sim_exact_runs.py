@@ -68,6 +68,7 @@ def test_what_comes_twice_for_no_such_reason_is_found(early):
         812_342_913,  # a follower that is as long as its leader, and ends in another's batch
         812_344_311,  # what begins a transaction comes behind its end, and times out in the next
         640_100_974,  # a request that ends one is served after its client has lost the connection
+        36_405,  # a request for an id is served late, when another one of its client has been
         36_244,  # who had an id once asks for its next epoch, and what is open under it is aborted
         640_101_603,  # a batch comes behind the end of its transaction, where nobody verifies it
     ],

@@ -144,15 +144,19 @@ class ExactJudge(Referee):
         but by no other coordinator: that it was asked for is in no journal.
         """
         request: Any = asked.message
-        if not isinstance(answer, InitProducerIdResponse) or request.producer_epoch < 0:
+        if not isinstance(answer, InitProducerIdResponse):
             return
-        if not answer.error_code:
-            self._raised.add(wire.client)
+        if not answer.error_code and not wire.client_open:
+            self._forgotten.add(wire.client.owner)  # it has asked again, and may have the id
+        elif request.producer_epoch < 0:
+            return
+        elif not answer.error_code:
+            self._raised.add(wire.client.owner)
         elif answer.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
             # A coordinator, a Kafka's too, aborts what is open under an id for anybody who had it
             # once: it looks at the epoch when that is done, and then nobody has the id.
             asked_ms = self._asked_ms.get(request.transactional_id, {})
-            self._forgotten.update(other for other in asked_ms if other is not wire.client)
+            self._forgotten.update(other for other in asked_ms if other is not wire.client.owner)
 
     def coordinators_moved(self) -> None:
         """See Referee."""

@@ -50,7 +50,7 @@ class _Arm(Peer):
 
     def __init__(self, mover: Mover) -> None:
         super().__init__(mover.stage, mover.name, mover.clock)
-        self._mover = mover
+        self.owner = self._mover = mover
 
     def follow(self, event: Event) -> None:
         """Tell the process."""
