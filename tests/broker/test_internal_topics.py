@@ -440,10 +440,9 @@ def test_a_share_state_is_what_its_journal_says_whose_leader_lacks_something(wor
     """An unclean election loses it, as it does in a Kafka: it came back with the next restart."""
     topic_id = world.topic("t", replication_factor=3).topic_id
     key = ("g", topic_id, 0)
-    other = next(
-        one for one in (("h", topic_id, number) for number in range(100))
-        if state_partition(one) != state_partition(key)
-    )  # fmt: skip
+    others = {state_partition(one) == state_partition(key): one
+              for one in (("h", topic_id, number) for number in range(500))}  # fmt: skip
+    other, new = others[False], others[True]
     states = world.cluster.share_states
     states.put(key, Kept(start_offset=5), 1_000)
     states.put(other, Kept(start_offset=4), 1_000)
@@ -451,6 +450,7 @@ def test_a_share_state_is_what_its_journal_says_whose_leader_lacks_something(wor
     late = next(one for one in (1, 2, 3) if one != journal.leader)
     world.cluster.stop_node(late, world.now_ms)
     states.put(key, Kept(start_offset=6), 1_000)
+    states.put(new, Kept(start_offset=1), 1_000)
     assert states.get(key) == Kept(start_offset=6)
     for node_id in world.cluster.live.copy():
         world.cluster.stop_node(node_id, world.now_ms)
@@ -459,6 +459,7 @@ def test_a_share_state_is_what_its_journal_says_whose_leader_lacks_something(wor
     assert journal.leader == late
     assert states.get(key) == Kept(start_offset=5)
     assert states.get(other) == Kept(start_offset=4)
+    assert states.get(new) is None
     states.put(key, Kept(start_offset=7), 1_000)
     assert states.get(key) == Kept(start_offset=7)
     assert ShareStates(world.cluster.share_journal).get(key) == Kept(start_offset=7)
