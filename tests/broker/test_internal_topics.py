@@ -499,3 +499,30 @@ def test_a_transactions_coordinator_is_not_elected_uncleanly_whatever_the_nodes_
     world.cluster.transaction_coordinator_of("x")
     assert world.cluster.topics.get(OFFSETS).config.unclean_leader_election_enable
     assert not world.cluster.topics.get(TRANSACTIONS).config.unclean_leader_election_enable
+
+
+@pytest.mark.parametrize("how", ["paused", "cut"])
+def test_offsets_are_decided_about_once_who_keeps_their_group_is_reached(world, how):
+    world.topic(replication_factor=3)
+    maker = Producer(world)
+    maker.init()
+    coordinator = world.cluster.transaction_coordinator_of("x")
+    keeper = coordinator % 3 + 1
+    world.cluster.move_coordinator(NUMBER, keeper, world.now_ms)
+    assert maker.commit(7) == 0
+    replication = world.cluster.replication
+    if how == "paused":
+        world.nodes[keeper].pause()
+    else:
+        replication.cut(coordinator, keeper, world.now_ms)
+    assert maker.end() == 0
+    world.run(1_000)
+    assert maker.state() == "PrepareCommit"
+    assert not isinstance(world.cluster.journal(NUMBER).entries()[-1], Marker)
+    if how == "paused":
+        world.nodes[keeper].resume(world.now_ms)
+    else:
+        replication.heal(coordinator, keeper, world.now_ms)
+    world.run(1_000)
+    assert maker.state() == "CompleteCommit"
+    assert committed(world, keeper) == 7
