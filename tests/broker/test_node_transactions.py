@@ -484,3 +484,20 @@ def test_silent_producers_are_forgotten_as_soon_as_their_node_is_told_now():
         assert not client.ask(Alter(resources=[entry])).responses[0].error_code
     world.run(300_000)
     assert not list(log.sequences)
+
+
+def test_a_marker_is_written_once_enough_replicas_are_in_sync():
+    world = World(3)
+    world.topic(assignments=[[1, 2, 3]], settings={"min.insync.replicas": "2"})
+    maker = Producer(world)
+    maker.init()
+    moved(world, 1)
+    assert maker.write().error_code == 0
+    for node_id in (2, 3):
+        world.cluster.stop_node(node_id, world.now_ms)
+    assert maker.end() == 0
+    world.run(1_000)
+    assert (maker.state(), stable(world)) == ("PrepareCommit", (0, 1))
+    world.cluster.start_node(2, world.now_ms)
+    world.run(1_000)
+    assert (maker.state(), stable(world)) == ("CompleteCommit", (2, 2))
