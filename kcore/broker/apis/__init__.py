@@ -66,7 +66,6 @@ __all__ = ["HANDLERS", "handlers", "offered", "unsupported_version"]
 Handler = Callable[[Call, Any], Message | str]
 
 
-
 def _in_time(handler: Handler) -> Handler:
     """Of what a controller does: nothing, where it is given no time, as by a Kafka's."""
 
@@ -87,6 +86,10 @@ def _finalized(handler: Handler, feature: str) -> Handler:
         return handler(call, request)
 
     return handle
+
+
+def _gated(handlers: Mapping[ApiKey, Handler]) -> dict[ApiKey, Handler]:
+    return {key: _finalized(handlers[key], feature) for key, feature in NEEDED.items()}
 
 
 HANDLERS: Final[dict[ApiKey, Handler]] = {
@@ -159,14 +162,7 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_heartbeat.handle,
     ApiKey.STREAMS_GROUP_DESCRIBE: groups.handle,
 }
-
-
-def _with_features(handlers: Mapping[ApiKey, Handler]) -> Mapping[ApiKey, Handler]:
-    found = {key: _finalized(handlers[key], feature) for key, feature in NEEDED.items()}
-    return {**handlers, **found}
-
-
-_OPEN: Final = _with_features(HANDLERS)
+HANDLERS.update(_gated(HANDLERS))
 
 # What brokers with a plug-in serve besides (KIP-714).
 _TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
@@ -176,12 +172,15 @@ unsupported_version = api_versions.unsupported
 
 
 def handlers(authorizer: Authorizer | None) -> Mapping[ApiKey, Handler]:
-    """Who serves each API; behind the authorizer, if there is one."""
+    """Who serves each API; behind the authorizer, if there is one. Whether its feature is switched
+    on comes first, as in a Kafka: nobody is asked who he is then.
+    """
     if authorizer is None:
-        return _OPEN
+        return HANDLERS
     from kcore.broker.authorization.guard import guarded  # noqa: PLC0415 - few brokers have one
 
-    return _with_features(guarded(authorizer, HANDLERS))  # in front: nobody is asked who he is
+    served = guarded(authorizer, HANDLERS)
+    return {**served, **_gated(served)}
 
 
 def offered(release: tuple[int, int], *, telemetry: bool = True) -> dict[ApiKey, tuple[int, int]]:
