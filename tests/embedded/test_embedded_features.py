@@ -142,6 +142,36 @@ def test_who_reads_in_a_share_group_is_told_and_nothing_is_lost(broker, admin):
         assert sorted(take(consumer, 2)) == [b"a", b"b"]  # nobody has accepted the first
 
 
+def test_who_waits_for_records_while_share_groups_are_taken_back_locks_none(broker, admin):
+    option = {"share.auto.offset.reset": "earliest"}
+    admin.alter_configs([ConfigResource(ConfigResourceType.GROUP, "s", option)], raise_errors=True)
+    topic_id = broker._cluster.topics.get("t").topic_id
+    leader = broker._cluster.partition("t", 0).leader
+
+    def fetch(member):
+        Fetch = m.ShareFetchRequest
+        topic = Fetch.FetchTopic(topic_id=topic_id)
+        topic.partitions = [Fetch.FetchPartition(partition_index=0)]
+        return Fetch(
+            group_id="s", member_id=member * 22, share_session_epoch=0, max_wait_ms=20_000,
+            min_bytes=1, max_bytes=1_000_000, max_records=10, batch_size=10, topics=[topic],
+        )  # fmt: skip
+
+    first, second = (Link(broker.addresses[leader - 1]) for _ in range(2))
+    first.send(fetch("A"), 1)
+    end = time.monotonic() + WAIT_S
+    while not broker._cluster.nodes[leader].fetches._by_place:
+        assert time.monotonic() < end
+    broker._cluster.finalize({SHARES: 0})
+    put(broker, b"a")
+    assert not first.receive().responses
+    broker._cluster.finalize({SHARES: 1})
+    (row,) = second.ask(fetch("B"), 1).responses[0].partitions
+    assert [one.delivery_count for one in row.acquired_records] == [1]
+    first.close()
+    second.close()
+
+
 def test_a_transaction_is_whole_or_nothing_at_any_level(broker, admin):
     def producer(name):
         return Producer(bootstrap_servers=broker.bootstrap, transactional_id=name)

@@ -17,6 +17,7 @@ from kcore.broker.apis.share_acknowledge import (
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
+from kcore.broker.features import SHARES
 from kcore.broker.fetches import Place, Waiting
 from kcore.broker.hints import HINTED, Hints
 from kcore.broker.share.keeping import ShareKey
@@ -58,12 +59,13 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
         return fetch.response()
     if renewing or request.max_wait_ms <= 0 or fetch.ready():
         return fetch.response(acquire=not renewing)
-    waiting = Waiting(
-        call.link,
-        fetch.places,
-        fetch.ready,
-        lambda: call.answer(fetch.response(acquire=True)),
-    )
+
+    def answer() -> None:
+        """With nothing, if there are no share groups any more: its session is gone."""
+        off = call.node.cluster.features.is_off(SHARES)
+        call.answer(fetch.response(acquire=not off))
+
+    waiting = Waiting(call.link, fetch.places, fetch.ready, answer)
     until_ms = call.now_ms + min(request.max_wait_ms, FETCH_WAIT_MAX_MS)
     call.node.fetches.park(waiting, until_ms)
     return PARKED
