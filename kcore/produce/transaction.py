@@ -154,7 +154,9 @@ class Transaction(TransactionVerbs):
         api: ApiKey = step.value
         highest = requests.EXPLICIT_MAX.get(api) if self.explicit else None
         if step is Step.INIT:
-            who = (-1, -1) if self.state is TxnState.INITIALIZING else me[1:]
+            begins = self.state is TxnState.INITIALIZING
+            who = (-1, -1) if begins else me[1:]
+            self._bump = not begins  # until it is heard of: that of now may be fenced by it
             timeout_ms = self._config.transaction_timeout_ms
             build = partial(requests.init_producer_id, name, timeout_ms, *who)
             return build, requests.INIT_MAX

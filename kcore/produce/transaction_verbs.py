@@ -322,7 +322,7 @@ class TransactionVerbs:
     def _renewed(self) -> None:
         """There is another epoch: brokers need not be told what takes part in this transaction."""
         self._succeed()
-        self.explicit = self._renewing = False
+        self.explicit = self._renewing = self._bump = False
 
     def _implicit(self) -> bool:
         """Whether the brokers need not be told what takes part."""

@@ -1,5 +1,7 @@
 """`Transaction` with answers fed by hand: epochs, who waits for which end, what comes too late."""
 
+import functools
+
 import pytest
 from transaction_desk import T0, T1, Desk, S, begun, ready
 
@@ -498,6 +500,35 @@ def test_a_transaction_of_nothing_needs_no_epoch_for_that(verb, asked):
     else:
         desk.init(producer=(5, 1))
     assert not desk.transaction.explicit
+
+
+@pytest.mark.parametrize("verb", ["commit", "abort"])
+@pytest.mark.parametrize("first", ["the verb", "the loss"])
+@pytest.mark.parametrize("level", [0, 2])
+def test_an_epoch_that_was_asked_for_is_heard_of_before_the_next_transaction(verb, first, level):
+    """The coordinator may have given it, and its answer was lost: the one before is fenced then."""
+    desk = upgraded()
+    desk.request(ApiKey.INIT_PRODUCER_ID)
+    lose = functools.partial(desk.fail, errors.DisconnectedError("lost"))
+    if first == "the loss":
+        lose()
+    operation = desk.begin_verb(getattr(desk.transaction, verb))
+    if first == "the verb":
+        lose()
+    assert operation not in desk.ended
+    desk.find()
+    assert desk.init(producer=(5, 1)).producer_epoch == 0
+    desk.nothing()
+    assert desk.ended[operation] is None
+    desk.transaction.heard()
+    desk.links.level = level  # it was taken back
+    desk.transaction.begin()
+    desk.transaction.use(T0)
+    if level:
+        assert desk.transaction.admits(T0)
+    else:
+        assert desk.add().v3_and_below_producer_epoch == 1
+    assert desk.identity.producer_epoch == 1
 
 
 @pytest.mark.parametrize("what", ["a batch", "offsets"])
