@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from kcore.broker.features import TRANSACTIONS
 from kcore.broker.mishaps import Kind, Mishap
 from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.sim.chance import Chance
@@ -412,6 +413,15 @@ def _hold(world: World, chance: Chance) -> None:
         world.at(world.now_ms + chance.between(100, 5_000), member.resume_partitions)
 
 
+def _feature(world: World, chance: Chance) -> None:
+    """Of 0 nothing comes back: who is connected could not go on."""
+    now = world.brokers.cluster.features.levels.get(TRANSACTIONS)
+    if now is not None and world.brokers.live:
+        level = chance.one_of([one for one in (0, 1, 2) if one != now and one >= min(now, 1)])
+        _say(world, Fault.FEATURE, TRANSACTIONS, level=level)
+        world.brokers.cluster.finalize({TRANSACTIONS: level})
+
+
 # Topics ------------------------------------------------------------------------------------------
 
 
@@ -505,4 +515,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.UPGRADE: _upgrade,
     Fault.REMAKE: _remake,
     Fault.ONE_WAY: _one_way,
+    Fault.FEATURE: _feature,
 }

@@ -48,6 +48,7 @@ class Fault(Enum):
     LOST_ANSWER = "lost-answer"  # what is asked is done, and the answer never comes
     REMAKE = "remake"  # a topic is deleted, and made anew under its name after a while
     ONE_WAY = "one-way"  # what goes one way is lost, or late, and the rest passes
+    FEATURE = "feature"  # the cluster begins to use another transaction.version
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -59,7 +60,7 @@ _OF_SEVERAL_NODES: Final = {
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
 LATER: Final = (Fault.LOST_ANSWER, Fault.THROTTLE)
-_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE, Fault.ONE_WAY}
+_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE, Fault.ONE_WAY, Fault.FEATURE}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
@@ -96,6 +97,7 @@ NOT_OF_SHARES: Final = {
     Fault.HOLD,
     Fault.UPGRADE,
     Fault.THROTTLE,
+    Fault.FEATURE,
 }
 _SHARE_STREAM: Final = 0x5A4E
 
@@ -186,6 +188,11 @@ class Plan:
     transactional_share: float = 0.7  # of writers; the others are idempotent only
     abort_share: float = 0.2  # of transactions that their applications abort
     delivery_slack_ms: int = 20_000  # of the delivery timeout, beyond one request's
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether each transaction has an epoch of its own, all the time."""
+        return self.transaction_version >= EPOCHS_SINCE and Fault.FEATURE not in self.faults
 
     @property
     def assignment_interval_ms(self) -> int:
@@ -420,7 +427,7 @@ def unknown_to(plan: Plan) -> set[Fault]:
         return NOT_OF_EXACT
     if plan.share:
         return NOT_OF_SHARES
-    return set() if plan.assignors == UPGRADE[:1] else {Fault.UPGRADE}
+    return {Fault.FEATURE} if plan.assignors == UPGRADE[:1] else {Fault.FEATURE, Fault.UPGRADE}
 
 
 def faults_of(

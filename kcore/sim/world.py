@@ -27,7 +27,7 @@ from kcore.sim.ledger import Ledger
 from kcore.sim.members import Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
-from kcore.sim.plan import CLOCKS_BEGIN_MS, EPOCHS_SINCE, UPGRADE, Fault, Plan
+from kcore.sim.plan import CLOCKS_BEGIN_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
 from kcore.sim.referee import Referee
@@ -70,7 +70,7 @@ class World:
         self.network = Network(
             chance.fork(), ledger, self.at, self.now, plan.latency_ms, plan.split_share
         )
-        if plan.exact and plan.transaction_version < EPOCHS_SINCE:
+        if plan.exact and not plan.has_epochs:
             # One would end whatever transaction is open when it arrives, the others would begin one
             # that nobody ends.
             late = {ApiKey.END_TXN, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN}

@@ -98,6 +98,28 @@ def test_what_kafka_does_not_promise_to_producers_raises_no_false_alarm(seed, fa
     well(run(replace(plan, faults=plan.faults | faults)))
 
 
+def test_what_is_sent_anew_behind_a_record_that_is_lost_is_twice_in_its_order():
+    plan = exact(plan_of(random.Random, 6_140), random.Random)
+    faults = {kind: ms for kind, ms in plan.faults.items() if kind is not Fault.REMAKE}
+    well(run(replace(plan, faults=faults, release=(4, 3), transaction_version=0)))
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        # The answer to who asks for an epoch for the new rules is lost, and he aborts meanwhile.
+        *(9_096, 9_369, 9_479),
+        9_203,  # a record is promised where it was sent anew, before it is seen where it was
+    ],
+)
+def test_the_cluster_begins_to_use_another_version_of_transactions(seed):
+    plan = exact(plan_of(random.Random, seed), random.Random)
+    words = ["feature", "cut", "lost-answer", "node-pause", "coordinator-move", "refusal"]
+    outcome = well(run(replace(plan, faults=faults_of(words, plan, random.Random, seed))))
+    happened = [event for event in outcome.events if event.what is What.FAULT]
+    assert "feature" in {event.detail["kind"] for event in happened}
+
+
 def test_who_was_put_out_commits_no_offsets_with_a_transaction():
     """Its consumer names the generation that it was in, not none, which is anybody's."""
     plan = exact(plan_of(random.Random, 1_200_407), random.Random)

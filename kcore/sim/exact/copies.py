@@ -376,7 +376,8 @@ class Copies:
             raise ViolationError(
                 Rule.WRITTEN_ONCE, f"{item} is there twice, at {item.offset} and at {offset}"
             )
-        if item.promised not in {None, -1, offset}:
+        first = item.offset is None and offset < (item.promised or 0) and self._may_linger(item)
+        if item.promised not in {None, -1, offset} and not first:
             raise ViolationError(
                 Rule.WRITTEN_ONCE, f"{item} is at {offset}, {item.promised} was promised"
             )
@@ -384,7 +385,8 @@ class Copies:
         before = copy.last.get(item.process, 0)
         # Of what was on its way before this log was, the later may come to it first.
         early = self._named and item.made < self._made[tp.topic]
-        if number < before and not early:
+        again = item.offset is not None  # what came behind it the first time does so again, too
+        if number < before and not early and not again:
             raise ViolationError(Rule.IN_ORDER, f"{item} is at {offset}, behind its {before}")
         copy.last[item.process] = max(number, before)
         if offset >= self._fences.get(item.process, {}).get(tp, offset + 1):
@@ -398,9 +400,10 @@ class Copies:
         connection that was given up.
         """
         promised = item.promised not in {None, offset}
-        if item.deal is not None or promised or epoch <= item.epoch:
-            return False
-        return any(
+        return not promised and epoch > item.epoch and self._may_linger(item)
+
+    def _may_linger(self, item: Item) -> bool:
+        return item.deal is None and any(
             one.failed and not one.refused
             for one in self.items.values()
             if (one.process, one.tp) == (item.process, item.tp) and int(one.value) < int(item.value)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcore.sim.exact.copies import Copies, Deal, Fate, Item, Source, at
-from kcore.sim.plan import EPOCHS_SINCE
 from kcore.sim.referee import GroupOf, Referee
 from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError
@@ -55,7 +54,7 @@ class ExactJudge(Referee):
             partition_of,
             partitions,
             # Who adds partitions to transactions beforehand names topics as it produces, too.
-            named=plan.transaction_version < EPOCHS_SINCE,
+            named=not plan.has_epochs,
             by_ids=plan.consumer_share > 0,
         )
         # Of readers: where they are; in several places, if what they got fits into all of them.
