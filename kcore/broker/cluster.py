@@ -176,6 +176,7 @@ class Cluster:
         self.now_ms = now_ms
         self.topics.delete(topic)
         self.settle_coordinators(now_ms)  # first: with their topic, what they keep is gone
+        self.internal.topic_deleted(topic.name)
         if topic.name == SHARES_TOPIC:
             self.share_states.reset()
         self.share_states.forget_topic(topic.topic_id)

@@ -51,6 +51,8 @@ class Groups:
             entries = self._cluster.journal(partition).entries()
             self._coordinator.handle_entries(partition, entries, local_ms)
             self._coordinator.handle_loaded(partition, local_ms)
+            for topic in self._cluster.internal.missed_deletions(partition):
+                self._coordinator.delete_topic(topic, local_ms, partition)
         self.settle()
 
     def request(self, call: Call, message: Message) -> None:

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
+from kcore.broker.config import TOPICS_MAX
 from kcore.broker.journals import Journal
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.share.keeping import STATE_PARTITIONS
@@ -63,6 +64,8 @@ class InternalTopics:
             ),
         }
         self.moved = False
+        # Partitions of committed offsets that nobody keeps -> topics that were deleted meanwhile.
+        self._missed: dict[int, dict[str, None]] = {}
 
     @property
     def now_ms(self) -> int:
@@ -131,6 +134,24 @@ class InternalTopics:
 
     def _leader(self, partition: Partition) -> int:
         return partition.leader if partition.leader in self._cluster.live else NOBODY
+
+    def topic_deleted(self, name: str) -> None:
+        """Whoever keeps offsets of it is told; this is for those who will, when a replica of theirs
+        is up. Topics long gone are forgotten, if there are many.
+        """
+        if name == OFFSETS_TOPIC:
+            self._missed.clear()
+        topic = self._cluster.topics.get(OFFSETS_TOPIC)
+        for partition in () if topic is None else topic.partitions:
+            if self._leader(partition) == NOBODY:
+                missed = self._missed.setdefault(partition.number, {})
+                missed[name] = missed.pop(name, None)
+                if len(missed) > TOPICS_MAX:
+                    del missed[next(iter(missed))]
+
+    def missed_deletions(self, number: int) -> list[str]:
+        """Topics that were deleted while nobody kept a partition of committed offsets; once."""
+        return list(self._missed.pop(number, ()))
 
     def move(self, number: int, node_id: int, now_ms: int) -> None:
         """Let a node that is up lead a partition of all of them, as far as they have it, and it has

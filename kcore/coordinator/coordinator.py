@@ -201,10 +201,10 @@ class GroupCoordinator(Front[Shard]):
             shard.context.write([marker], lambda _error, _now_ms: None, now_ms)
         return error
 
-    def delete_topic(self, topic: str, now_ms: int) -> None:
-        """A topic is gone: so are the offsets in it."""
-        for shard in self._shards.values():
-            if not shard.loading:
+    def delete_topic(self, topic: str, now_ms: int, partition: int | None = None) -> None:
+        """A topic is gone: so are the offsets in it. partition: of one that could not be told."""
+        for number, shard in self._shards.items():
+            if not shard.loading and partition in {None, number}:
                 shard.cleaning.delete_topic(topic, now_ms)
 
     def set_wall_offset(self, wall_offset_ms: int) -> None:

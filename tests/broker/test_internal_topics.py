@@ -1,5 +1,7 @@
 """The topics that coordinators keep their journals in: read, moved, compacted as others are."""
 
+from dataclasses import replace
+
 import pytest
 from broker_world import World, batch, fetch, produce
 from transactions_side import Producer
@@ -190,9 +192,9 @@ def test_nobody_else_writes_to_them(world):
 # Led by who keeps what is in them -----------------------------------------------------------------
 
 
-def committed(world, node_id):
-    topic = m.OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
-    answer = world.client(node_id).ask(m.OffsetFetchRequest(group_id="g", topics=[topic]), 7)
+def committed(world, node_id, topic="t"):
+    asked = m.OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=[0])
+    answer = world.client(node_id).ask(m.OffsetFetchRequest(group_id="g", topics=[asked]), 7)
     return answer.error_code or answer.topics[0].partitions[0].committed_offset
 
 
@@ -242,6 +244,34 @@ def test_without_a_replica_that_is_up_there_is_no_coordinator():
     assert committed(world, world.cluster.live[0]) == E.NOT_COORDINATOR
     world.cluster.start_node(keeper, world.now_ms)
     assert committed(world, keeper) == 5
+
+
+@pytest.mark.parametrize("by", ["name", "transaction"])
+def test_offsets_in_a_topic_go_that_was_deleted_while_nobody_kept_its_group(by):
+    """A member of the group would begin in the new topic of that name where it was in the old."""
+    world = World(2, replace(CONFIG, offsets_topic_replication_factor=1))
+    other = next(n for n in (1, 2) if n != world.cluster.coordinator_of("g"))
+    keeper = 3 - other
+    for name in ("t", "kept"):
+        world.topic(name, assignments=[[other]])
+    assert commit(world, 5) == commit(world, 6, topic="kept") == 0
+    if by == "transaction":
+        producer = Producer(world)
+        producer.init()
+        assert not producer.commit(7)
+        producer.end()
+        world.run(1_000)
+        assert committed(world, keeper) == 7
+    world.cluster.stop_node(keeper, world.now_ms)
+    world.cluster.delete(world.cluster.topics.get("t"), world.now_ms)
+    world.topic("t", assignments=[[other]])
+    world.cluster.start_node(keeper, world.now_ms)
+    assert committed(world, keeper) == -1
+    assert committed(world, keeper, "kept") == 6
+    assert commit(world, 1) == 0
+    world.cluster.stop_node(keeper, world.now_ms)
+    world.cluster.start_node(keeper, world.now_ms)
+    assert committed(world, keeper) == 1  # it is told once
 
 
 def test_a_coordinator_is_not_moved_to_who_lacks_something(world):

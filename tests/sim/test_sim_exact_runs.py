@@ -120,6 +120,11 @@ def test_the_cluster_begins_to_use_another_version_of_transactions(seed):
     assert "feature" in {event.detail["kind"] for event in happened}
 
 
+def test_a_topic_that_is_made_anew_while_nobody_keeps_a_group_is_read_from_its_beginning():
+    plan = exact(plan_of(random.Random, 60_333), random.Random)
+    well(run(replace(plan, faults=faults_of(["all"], plan, random.Random, 60_333))))
+
+
 def test_who_was_put_out_commits_no_offsets_with_a_transaction():
     """Its consumer names the generation that it was in, not none, which is anybody's."""
     plan = exact(plan_of(random.Random, 1_200_407), random.Random)
