@@ -57,6 +57,18 @@ def test_m1_what_members_have_stays_theirs():
     assert w.beat("m1", 2) == (3, SIX)
 
 
+def test_m1_partitions_that_a_topic_does_not_have_any_more_are_nobodys():
+    """It was made anew with fewer: whoever kept one had it in place of one that is there."""
+    w = world()
+    data = write_assignment(parts(**SIX), w.sizes, 1)
+    w.sizes.sizes["foo"] = 2
+    old = classic(w, data=data)
+    w.enter("m1", ["foo"])
+    assert w.state_of(old)[2] == {*parts(foo=[0, 1])}
+    targets = [w.consumers.target[member] for member in (old, "m1")]
+    assert sorted(map(len, targets)) == [1, 1]
+
+
 def test_m1_who_waits_for_the_classic_group_is_to_come_again():
     w = world()
     old = classic(w)

@@ -61,10 +61,13 @@ def write_assignment(partitions: Iterable[TopicIdPartition], topics: Topics, ver
 def ids_and_partitions(
     named: Iterable[tuple[str, Iterable[int]]], topics: Topics
 ) -> set[TopicIdPartition]:
-    """Partitions of topics by name; those that do not exist are left out."""
+    """Partitions of topics by name; those that do not exist are left out, also of a topic that was
+    made anew with fewer: whoever were given one would have it in place of one that is there.
+    """
     found = set()
     for name, numbers in named:
         topic_id = topics.id_of(name)
         if topic_id is not None:
-            found |= {(topic_id, number) for number in numbers}
+            there = range(topics.partition_count(name))
+            found |= {(topic_id, number) for number in numbers if number in there}
     return found
