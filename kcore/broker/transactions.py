@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 # When markers that could not be written are tried again.
 _RETRY_MS: Final = 20
 
-
 # A marker that is refused like this is not needed: somebody else has ended the transaction.
 _OVERTAKEN: Final = (
     ErrorCode.INVALID_PRODUCER_EPOCH,

@@ -63,6 +63,17 @@ class Actor:
             client.close()
         return answer
 
+    def beat(self, request, version):
+        """The answer to a heartbeat by epochs; None: it is no member, or nothing was answered."""
+        answer = self.ask(request, version)
+        if answer is None:
+            return None
+        if answer.error_code or request.member_epoch < 0:
+            self.reset()
+            return None
+        self.epoch = answer.member_epoch
+        return answer
+
     def answered(self):
         """What the parked request got; None: nothing yet."""
         client, answer = self.parked, None
@@ -191,14 +202,8 @@ class Consumer(Actor):
             return
         else:
             request.topic_partitions = self.having()
-        answer = self.ask(request, 1)
-        if answer is None:
-            return
-        if answer.error_code or request.member_epoch < 0:
-            self.reset()
-            return
-        self.epoch = answer.member_epoch
-        if answer.assignment is not None:
+        answer = self.beat(request, 1)
+        if answer is not None and answer.assignment is not None:
             self.owned = [
                 (one.topic_id, list(one.partitions)) for one in answer.assignment.topic_partitions
             ]
@@ -225,14 +230,8 @@ class Sharer(Actor):
             request.subscribed_topic_names = self.rng.sample(sorted(TOPICS), self.rng.randint(1, 2))
         elif what < 0.65:
             request.member_epoch = -1
-        answer = self.ask(request, 1)
-        if answer is None:
-            return
-        if answer.error_code or request.member_epoch < 0:
-            self.reset()
-            return
-        self.epoch = answer.member_epoch
-        if answer.assignment is not None:
+        answer = self.beat(request, 1)
+        if answer is not None and answer.assignment is not None:
             self.got = [
                 (one.topic_id, number)
                 for one in answer.assignment.topic_partitions
@@ -308,14 +307,8 @@ class Streamer(Actor):
                 R.TaskIds(subtopology_id=one, partitions=list(p)) for one, p in self.tasks.items()
             ]
             request.standby_tasks = request.warmup_tasks = []
-        answer = self.ask(request, 0)
-        if answer is None:
-            return
-        if answer.error_code or request.member_epoch < 0:
-            self.reset()
-            return
-        self.epoch = answer.member_epoch
-        if answer.active_tasks is not None:
+        answer = self.beat(request, 0)
+        if answer is not None and answer.active_tasks is not None:
             self.tasks = {one.subtopology_id: one.partitions for one in answer.active_tasks}
 
 

@@ -6,7 +6,7 @@ import pytest
 from broker_world import World, batch, fetch, produce
 from transactions_side import Producer
 
-from kcore.broker import BrokerConfig, LogConfig, journals
+from kcore.broker import BrokerConfig, LogConfig, internal, journals
 from kcore.broker.journals import DIRTY_BYTES, Journal, decode_items, encode_items
 from kcore.broker.share.keeping import Kept, ShareStates, state_partition
 from kcore.coordinator import CoordinatorConfig, Entry, Marker, partition_for
@@ -272,6 +272,22 @@ def test_offsets_in_a_topic_go_that_was_deleted_while_nobody_kept_its_group(by):
     world.cluster.stop_node(keeper, world.now_ms)
     world.cluster.start_node(keeper, world.now_ms)
     assert committed(world, keeper) == 1  # it is told once
+
+
+def test_of_topics_deleted_while_nobody_keeps_groups_the_oldest_are_forgotten(monkeypatch):
+    monkeypatch.setattr(internal, "TOPICS_MAX", 2)
+    world = World(2, replace(CONFIG, offsets_topic_replication_factor=1))
+    assert world.cluster.coordinator_of("g")
+    topics = world.cluster.internal
+    gone = world.cluster.topics.get(OFFSETS).partitions[NUMBER].leader
+    world.cluster.stop_node(gone, world.now_ms)
+    for name in ("a", "b", "a", "c"):
+        topics.topic_deleted(name)
+    assert topics.missed_deletions(NUMBER) == ["a", "c"]
+    assert topics.missed_deletions(NUMBER) == []
+    topics.topic_deleted("d")
+    topics.topic_deleted(OFFSETS)  # with what was committed
+    assert "d" not in topics.missed_deletions(NUMBER)
 
 
 def test_a_coordinator_is_not_moved_to_who_lacks_something(world):
