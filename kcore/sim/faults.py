@@ -63,6 +63,7 @@ def heal(world: World) -> None:
             world.brokers.start(peer)
         peer.resume()
     world.brokers.heal()
+    world.brokers.use_groups()
     for slot in world.slots if Fault.THROTTLE in world.plan.faults else ():
         world.brokers.unlimit(slot.name)
     world.network.heal()
@@ -422,6 +423,16 @@ def _feature(world: World, chance: Chance) -> None:
         world.brokers.cluster.finalize({TRANSACTIONS: level})
 
 
+def _downgrade(world: World, chance: Chance) -> None:
+    """Who speaks the newer protocols is refused meanwhile, and comes again until it is not."""
+    brokers = world.brokers
+    if brokers.has_groups and brokers.live:
+        until_ms = world.now_ms + chance.one_of((0, 300, 3_000, 9_000))
+        _say(world, Fault.DOWNGRADE, brokers.groups_feature, until_ms=until_ms)
+        brokers.use_groups(level=0)
+        world.at(until_ms, brokers.use_groups)
+
+
 # Topics ------------------------------------------------------------------------------------------
 
 
@@ -516,4 +527,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.REMAKE: _remake,
     Fault.ONE_WAY: _one_way,
     Fault.FEATURE: _feature,
+    Fault.DOWNGRADE: _downgrade,
 }

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.consumer.config import ConsumerConfig
 from kcore.consumer.core import ConsumerCore
-from kcore.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
+from kcore.errors import (
+    FencedInstanceIdError,
+    KafkaError,
+    UnreleasedInstanceIdError,
+    UnsupportedVersionError,
+)
 from kcore.events import (
     Closed,
     ErrorRaised,
@@ -207,11 +212,13 @@ class Member(Process):
         self.drain()
 
     def complain(self, error: KafkaError) -> None:
-        """If its name is another's, it ends, and comes again if that one has only not left yet."""
+        """If its name is another's, it ends; and comes again if that one has only not left yet, or
+        the cluster has no groups of its protocol now.
+        """
         super().complain(error)
         if isinstance(error, FencedInstanceIdError):
             self.end("fenced")
-        elif isinstance(error, UnreleasedInstanceIdError):
+        elif isinstance(error, UnreleasedInstanceIdError | UnsupportedVersionError):
             self.end("refused")
             self.stage.start_again(self.habits)
 

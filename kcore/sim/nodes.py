@@ -7,6 +7,7 @@ from typing import Any
 
 from kcore.actions import Connect, Disconnect, Send
 from kcore.broker import BrokerConfig, Cluster, Node
+from kcore.broker.features import GROUPS, SHARES
 from kcore.broker.partitions import Partition
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.context import AnyGroup
@@ -182,6 +183,9 @@ class Brokers:
             own = self.cluster.settings.groups.setdefault(f"group{number}", {})
             own["share.auto.offset.reset"] = EARLIEST
         self._partitions: list[TopicPartition] = []
+        # What members of the run are of, if they speak a newer protocol; how often it was taken up.
+        self.groups_feature = SHARES if plan.share else GROUPS
+        self._taken_up = 0
 
     @property
     def bootstrap(self) -> tuple[str, ...]:
@@ -278,10 +282,13 @@ class Brokers:
         return leader if leader in self.cluster.nodes else None
 
     def term_of(self, tp: TopicPartition) -> tuple[int, int]:
-        """Who leads it, and since when: the leader's epoch, how often that node has come up."""
+        """Who leads it, and since when: the leader's epoch, how often that node has come up, or
+        was without share groups.
+        """
         partition = self.cluster.partition(tp.topic, tp.partition)
         leader = self.leader_of(tp)
-        return partition.leader_epoch, 0 if leader is None else self.node(leader).starts
+        starts = 0 if leader is None else self.node(leader).starts
+        return partition.leader_epoch, starts + self._taken_up
 
     def move_leader(self, tp: TopicPartition, peer: NodePeer) -> bool:
         """Let a node lead a partition; False if it does, or cannot without loss."""
@@ -341,6 +348,20 @@ class Brokers:
             for other in peers:
                 if one.node_id < other.node_id:
                     self.join(one, other)
+
+    # Features ------------------------------------------------------------------------------------
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether members may speak the newer protocol now."""
+        return self.cluster.features.levels.get(self.groups_feature) == 1
+
+    def use_groups(self, level: int = 1) -> None:
+        """They may from now on, or not."""
+        if self.cluster.features.levels.get(self.groups_feature, level) != level:
+            self._taken_up += level == 0
+            self.cluster.finalize({self.groups_feature: level})
+            self.drain()
 
     # Life ----------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ _OF_ALL: Final = {
     Fault.NODE_PAUSE,
     Fault.NODE_SPLIT,
     Fault.COORDINATOR_MOVE,
+    Fault.DOWNGRADE,
 }
 
 # So do these, at any time from now on until the world heals.

@@ -49,6 +49,7 @@ class Fault(Enum):
     REMAKE = "remake"  # a topic is deleted, and made anew under its name after a while
     ONE_WAY = "one-way"  # what goes one way is lost, or late, and the rest passes
     FEATURE = "feature"  # the cluster begins to use another transaction.version
+    DOWNGRADE = "downgrade"  # it is without group.version, or share.version, for a while
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -60,7 +61,14 @@ _OF_SEVERAL_NODES: Final = {
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
 LATER: Final = (Fault.LOST_ANSWER, Fault.THROTTLE)
-_LATER: Final = {*LATER, Fault.UPGRADE, Fault.REMAKE, Fault.ONE_WAY, Fault.FEATURE}
+_LATER: Final = {
+    *LATER,
+    Fault.UPGRADE,
+    Fault.REMAKE,
+    Fault.ONE_WAY,
+    Fault.FEATURE,
+    Fault.DOWNGRADE,
+}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.

@@ -24,6 +24,10 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.LATE_ANSWER: ("nodes", "a node serves a request late"),
     Fault.LOST_ANSWER: ("nodes", "a node does what it is asked, and its answer is lost"),
     Fault.FEATURE: ("nodes", "the cluster begins to use another transaction.version"),
+    Fault.DOWNGRADE: (
+        "nodes",
+        "the cluster is without group.version, or share.version, for a while",
+    ),
     Fault.CUT: ("connections", "a connection is reset, both sides are told"),
     Fault.HALF_OPEN: ("connections", "nothing passes any more, and at most one side is told"),
     Fault.SPLIT: ("connections", "nothing passes between a member and a node for a while"),

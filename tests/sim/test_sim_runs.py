@@ -130,6 +130,17 @@ def test_every_kind_of_fault_happens_and_is_got_over(kind, share):
     assert What.SETTLED in kinds(outcome)
 
 
+@pytest.mark.parametrize(
+    ("share", "refused"), [(1.0, True), (0.0, False)], ids=["consumer", "classic"]
+)
+def test_who_speaks_the_consumer_protocol_is_told_that_it_is_not_there(share, refused):
+    faults = {Fault.DOWNGRADE: 3_000}
+    outcome = well(run(Plan(seed=5, members=4, partitions=4, faults=faults, consumer_share=share)))
+    told = [event.detail["error"] for event in outcome.events if event.what is What.ERROR]
+    assert bool(told) is refused
+    assert all(text.startswith("UnsupportedVersionError") for text in told)
+
+
 def test_the_list_tells_the_story_of_the_members():
     plan = Plan(seed=2, members=2, faults={Fault.CRASH: 3_000, Fault.JOIN: 3_000})
     outcome = well(run(plan))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kcore.errors import IllegalStateError, KafkaError
+from kcore.errors import IllegalStateError, KafkaError, UnsupportedVersionError
 from kcore.events import (
     Closed,
     ErrorRaised,
@@ -206,6 +206,13 @@ class ShareMember(Process):
             self.end("left")
         else:
             self.stage.trace.note(self.name, type(event).__name__)
+
+    def complain(self, error: KafkaError) -> None:
+        """If the cluster has no share groups now, it ends, and comes again."""
+        super().complain(error)
+        if isinstance(error, UnsupportedVersionError):
+            self.end("refused")
+            self.stage.start_again(self.habits)
 
     # What happens to it --------------------------------------------------------------------------
 
