@@ -59,6 +59,11 @@ class Lease:
             self._consumer.seek(self._tp, offset)
             self._position = offset
 
+    def back_off(self) -> None:
+        """The leader has not what it says that it has: give it a while."""
+        backoff_ms: Any = self._consumer.config["retry_backoff_ms"]
+        time.sleep(backoff_ms / 1000)
+
     @property
     def held_bytes(self) -> int:
         """Memory of what is fetched and not read yet."""

@@ -64,6 +64,8 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
             batch = lease.poll(_POLL_MS)
         except (OffsetOutOfRangeError, NoOffsetForPartitionError):  # the second: topics made anew
             position = _what_is_left(lease, options, wanted, position, refused=True)
+            if position == before:
+                lease.back_off()
             lease.seek(position, again=True)
             batch = None
         except LogTruncationError as error:  # an unclean election

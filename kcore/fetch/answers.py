@@ -281,7 +281,7 @@ class Answers:
             partition.preferred = -1
             planner.back_off(partition, now_ms, _name(code))
         elif self._may_reset(partition):
-            self._positions.out_of_reach(partition, self._positions.out_of_range)
+            planner.leave(partition, now_ms)
         else:
             self._shelve(taken, partition, code)
 

@@ -436,9 +436,9 @@ class Fetcher:
         if entry.standing:
             self._shelf.pass_turn(partition)
             raise error.with_traceback(None)  # or it would keep the frames of every time
-        policy = self._positions.out_of_range
-        if isinstance(error, OffsetOutOfRangeError) and policy is not ResetStrategy.NONE:
-            self._positions.out_of_reach(partition, policy)
+        resets = self._positions.out_of_range is not ResetStrategy.NONE
+        if resets and isinstance(error, OffsetOutOfRangeError):
+            self._planner.leave(partition, now_ms)
             return
         self._shelf.finish(partition)
         self._planner.back_off(partition, now_ms, type(error).__name__)

@@ -30,6 +30,7 @@ from kcore.events import Event, TopicRecreated
 from kcore.fetch.config import (
     FETCH_ASK_BYTES,
     FetchConfig,
+    ResetStrategy,
 )
 from kcore.fetch.pace import Pace
 from kcore.fetch.partition import Partition
@@ -153,6 +154,16 @@ class Planner:
         partition.attempts += 1
         partition.error = why
         self.touch(partition)
+
+    def leave(self, partition: Partition, now_ms: int) -> None:
+        """The log does not hold its position: go where the policy says. If nothing was read since
+        it was put where ListOffsets said, that is no place for now: the two do not agree.
+        """
+        in_vain = partition.strategy is not ResetStrategy.NONE
+        self._positions.out_of_reach(partition, self._positions.out_of_range)
+        if in_vain:
+            partition.retry_at = now_ms + self.backoff_ms(0)
+            self._cluster.request_update()
 
     def fail(self, plan: NodePlan, now_ms: int) -> None:
         """Do not ask the node for a while, longer each time in a row."""

@@ -43,3 +43,22 @@ def test_without_a_place_to_begin_there_may_be_one_to_go_to() -> None:
     world.positions.reset_initializing([T1])
     world.tick()
     assert world.take_error(NoOffsetForPartitionError).partitions == {T1}
+
+
+def test_a_leader_that_has_not_what_it_listed_is_asked_again_after_the_backoff() -> None:
+    """It was asked some hundred times a second, without a pause."""
+    world = World(T0, policy="earliest", start=50)
+    world.tick()
+    began_ms = world.now_ms
+    for time in range(5):
+        world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))
+        assert bool(world.pending(ApiKey.LIST_OFFSETS)) is (time == 0)
+        if time:
+            assert world.until_due() >= 80
+        world.answer(world.only(ApiKey.LIST_OFFSETS), listed((T0, 70)))
+    assert world.now_ms - began_ms >= 4 * 80
+    assert world.cluster.updates == 4
+    world.fetched(data(T0, batch(70, 3)))
+    assert world.take() == {T0: [70, 71, 72]}
+    world.fetched(failed(T0, ErrorCode.OFFSET_OUT_OF_RANGE))  # what is trimmed behind that
+    assert world.pending(ApiKey.LIST_OFFSETS)

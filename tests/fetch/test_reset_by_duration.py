@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fetch_world import World, failed, listed, tp
+from fetch_world import World, data, failed, listed, tp
 
 from kcore.errors import IllegalArgumentError
 from kcore.events import OffsetReset
@@ -169,6 +169,7 @@ def test_records_that_are_gone_have_their_own_and_now_moves_on() -> None:
         assert asked_for(world) == [hour_ago(world)]
         answer(world, (T0, found))
         assert world.at(T0) == at
+        world.fetched(data(T0))  # the leader agrees
 
 
 @pytest.mark.parametrize("policies", [(HOUR, None), (HOUR, "none"), ("none", HOUR)])

@@ -341,6 +341,19 @@ def test_records_that_are_there_and_do_not_come(quick_doubt, isolation):
         assert read(wanted, "t", 0, 1) == [(0, b"x")]
 
 
+def test_a_leader_that_has_not_what_it_listed_is_not_asked_without_a_pause(quick_doubt):
+    with EmbeddedBroker() as broker:
+        broker.create_topic("t")
+        broker.produce("t", [(None, b"x")])
+        wanted = options(broker.bootstrap, "t", **{"kafkaConsumer.pollTimeoutMs": "600"})
+        broker.refuse("Fetch", "OFFSET_OUT_OF_RANGE", times=1_000_000)
+        with pytest.raises(ReadTimeoutError, match="pollTimeoutMs=600 at offset 0, of 0 to 1"):
+            read(wanted, "t", 0, 1)
+        assert 2 <= 1_000_000 - broker.mishaps_to_come <= 12  # it was some 300
+        broker.no_mishaps()
+        assert read(wanted, "t", 0, 1) == [(0, b"x")]
+
+
 def test_a_leader_that_is_away_has_the_time_of_a_poll(quick_doubt):
     """However little a question may take that nobody can answer without it."""
     asks = {"kafka.default.api.timeout.ms": "100"}
