@@ -105,8 +105,8 @@ def kcore() -> None:
     show_default=True,
     metavar="earliest|latest|by_duration:PT1H|OFFSET|-N",
     callback=reading.start,
-    help="Where to begin; by_duration: with the records of that time, in ISO 8601; -N: with the "
-    "last N of each partition. With --group: where nothing is committed; not an offset.",
+    help="Where to begin: at an OFFSET or the nearest there is; by_duration: with records of that "
+    "time (ISO 8601); -N: the last N of each partition. With --group: if none is committed, no N.",
 )
 @click.option(
     "-n",

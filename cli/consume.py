@@ -12,8 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError, held
-from kcore.cli.reading import is_place
-from kcore.errors import CommitFailedError, KafkaError, RebalanceInProgressError
+from kcore.cli.reading import is_number, is_place
+from kcore.errors import (
+    CommitFailedError,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+)
+from kcore.limits import MAX_INT64
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 POLL_MS: Final = 200
 POLL_RECORDS: Final = 500
 COMMIT_EVERY_S: Final = 1.0
+# Where to go on is the user's, by one of these.
+_POLICIES: Final = frozenset({"auto_offset_reset", "out_of_range_reset"})
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,11 @@ class ConsumeOptions:
     count: int = 0
     stop_at_end: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def by_nearest(self) -> bool:
+        """Whether a place that the log does not have means the nearest one that it has."""
+        return is_number(self.start) and _POLICIES.isdisjoint(self.settings)
 
 
 def consume(options: ConsumeOptions, formatter: Formatter, out: BinaryIO) -> int:
@@ -65,6 +79,8 @@ def open_consumer(options: ConsumeOptions) -> Consumer:
         "enable_auto_commit": False,
         "auto_offset_reset": "latest" if is_place(options.start) else options.start,
     }
+    if options.by_nearest:
+        settings["out_of_range_reset"] = "none"  # `Printer` hears of it
     return Consumer(**(settings | dict(options.settings)))
 
 
@@ -115,7 +131,13 @@ class Printer:
     def step(self) -> None:
         """Poll once, print what came, commit now and then."""
         left = self._options.count - self._printed if self._options.count else POLL_RECORDS
-        polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=min(left, POLL_RECORDS))
+        try:
+            polled = self._consumer.poll(timeout_ms=POLL_MS, max_records=min(left, POLL_RECORDS))
+        except (OffsetOutOfRangeError, LogTruncationError) as error:
+            if not self._options.by_nearest:
+                raise
+            self._go_to_nearest(error)
+            return
         for partition, records in polled.items():
             self._print(partition, records)
         if self._failure is not None:
@@ -164,6 +186,25 @@ class Printer:
     def _say_printed_again(self) -> None:
         """The group has moved on; whoever has these partitions now prints them again."""
         print("kcore: the group rebalanced before a commit", file=sys.stderr)
+
+    def _go_to_nearest(self, error: OffsetOutOfRangeError | LogTruncationError) -> None:
+        """Where the log begins, or ends. A leader that has the place, as it says when it is asked,
+        is left to its backoff.
+        """
+        if isinstance(error, LogTruncationError):
+            cut = error.divergent_offsets.items()
+            wanted = {tp: MAX_INT64 if at is None else at.offset for tp, at in cut}
+            asked = {}
+        else:
+            wanted = asked = dict(error.offsets or {})
+        begins = self._consumer.beginning_offsets([*wanted])
+        for tp, end in self._consumer.end_offsets([*wanted]).items():
+            place = max(begins[tp], min(end, wanted[tp]))
+            if place != asked.get(tp):
+                self._consumer.seek(tp, place)
+                lost = f"has no offset {asked[tp]}" if asked else "was truncated"
+                text = f"kcore: {tp.topic}-{tp.partition} {lost}: going on at {place}"
+                print(text, file=sys.stderr)
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         with held():

@@ -1,10 +1,17 @@
 """`kcore consume --from`: where printing begins."""
 
+import io
+from unittest.mock import Mock
+
 import pytest
 from click.testing import CliRunner
 
 from kcore.cli.commands import kcore
+from kcore.cli.consume import ConsumeOptions, Printer, open_consumer
+from kcore.cli.formats import formatter
 from kcore.embedded import EmbeddedBroker
+from kcore.errors import LogTruncationError, OffsetOutOfRangeError
+from kcore.structs import OffsetAndMetadata, TopicPartition
 
 
 @pytest.fixture
@@ -16,11 +23,22 @@ def broker():
         assert not broker.faults
 
 
+def consumed(broker, start, *options):
+    line = ["consume", "t", "-b", broker.bootstrap, "--from", start, "-e", "-f", "%p/%o ", *options]
+    return CliRunner().invoke(kcore, line)
+
+
 def printed(broker, start):
-    line = ["consume", "t", "-b", broker.bootstrap, "--from", start, "-e", "-f", "%p/%o "]
-    done = CliRunner().invoke(kcore, line)
+    done = consumed(broker, start)
     assert done.exit_code == 0, done.output
     return sorted(done.stdout.split())
+
+
+def trim(broker, before):
+    import kcore as library  # noqa: PLC0415 - the command has its name here
+
+    with library.Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.delete_records({library.TopicPartition("t", 1): before})
 
 
 @pytest.mark.parametrize(
@@ -31,10 +49,7 @@ def test_an_offset_or_the_last_of_each_partition(broker, start, offsets):
 
 
 def test_of_what_is_left(broker):
-    import kcore as library  # noqa: PLC0415 - the command has its name here
-
-    with library.Admin(bootstrap_servers=broker.bootstrap) as admin:
-        admin.delete_records({library.TopicPartition("t", 1): 8})
+    trim(broker, 8)
     assert printed(broker, "-3") == ["0/7", "0/8", "0/9", "1/8", "1/9"]
 
 
@@ -42,3 +57,66 @@ def test_a_group_has_a_place_of_its_own():
     done = CliRunner().invoke(kcore, ["consume", "t", "-b", "h:1", "-g", "g", "--from", "-3"])
     assert done.exit_code == 2
     assert "--from OFFSET is without it" in done.output
+
+
+def test_what_is_gone_begins_with_the_nearest_that_is_left(broker):
+    """It went to the end, behind all of it."""
+    trim(broker, 8)
+    done = consumed(broker, "6")
+    assert done.exit_code == 0
+    assert sorted(done.stdout.split()) == ["0/6", "0/7", "0/8", "0/9", "1/8", "1/9"]
+    assert done.stderr.splitlines() == ["kcore: t-1 has no offset 6: going on at 8"]
+    trim(broker, 10)  # nothing is left
+    done = consumed(broker, "8")
+    assert (done.exit_code, sorted(done.stdout.split())) == (0, ["0/8", "0/9"])
+
+
+def test_beyond_the_end_it_waits_there(broker):
+    options = ConsumeOptions("t", broker.bootstrap, partitions=(0,), start="12")
+    with open_consumer(options) as consumer:
+        consumer.assign([TopicPartition("t", 0)])
+        consumer.seek(TopicPartition("t", 0), 12)
+        out = io.BytesIO()
+        printer = Printer(consumer, options, formatter("%o %s "), out)
+        while consumer.position(TopicPartition("t", 0)) == 12:
+            printer.step()
+        broker.produce("t", [(None, b"new")], 0)
+        while not out.getvalue():
+            printer.step()
+        assert out.getvalue() == b"10 new "
+
+
+@pytest.mark.parametrize("option", ["auto_offset_reset", "out_of_range_reset"])
+def test_where_to_go_on_may_be_said(broker, option):
+    trim(broker, 8)
+    done = consumed(broker, "6", "-X", f"{option}=latest")
+    assert (done.exit_code, sorted(done.stdout.split())) == (0, ["0/6", "0/7", "0/8", "0/9"])
+    assert "going on at 8" not in done.stderr
+
+
+def test_a_log_that_was_cut_off_goes_on_where_it_parts(capsys):
+    """An unclean election; `at`: None where nobody knows."""
+    cut = TopicPartition("t", 0)
+    for at, place in ((OffsetAndMetadata(7, "", 1), 7), (None, 9)):
+        consumer = Mock(**{
+            "poll.side_effect": LogTruncationError({cut: at}),
+            "beginning_offsets.return_value": {cut: 2},
+            "end_offsets.return_value": {cut: 9},
+        })  # fmt: skip
+        printer = Printer(consumer, ConsumeOptions("t", "h:1", start="5"), str, io.BytesIO())
+        printer.step()
+        consumer.seek.assert_called_once_with(cut, place)
+        assert capsys.readouterr().err == f"kcore: t-0 was truncated: going on at {place}\n"
+
+
+def test_a_leader_that_has_it_after_all_is_left_alone(capsys):
+    """Where it is not asked again at once."""
+    at = TopicPartition("t", 0)
+    consumer = Mock(**{
+        "poll.side_effect": OffsetOutOfRangeError({at: 5}, offsets={at: 5}),
+        "beginning_offsets.return_value": {at: 2},
+        "end_offsets.return_value": {at: 9},
+    })  # fmt: skip
+    Printer(consumer, ConsumeOptions("t", "h:1", start="5"), str, io.BytesIO()).step()
+    consumer.seek.assert_not_called()
+    assert capsys.readouterr().err == ""
