@@ -42,6 +42,7 @@ from kcore.wire.mechanisms import MECHANISMS
 
 _ms = integer(0)
 _long_ms = integer(0, MAX_TIMEOUT_MS)
+_backoff_ms = integer(0, MAX_TIMEOUT_MS, at_least=1)  # never without a pause
 
 PARSERS: Final[Mapping[str, Parser]] = {
     "bootstrap_servers": servers,
@@ -50,8 +51,8 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "receive_message_max_bytes": integer(1024),
     "request_timeout_ms": integer(1),
     "bootstrap_timeout_ms": _ms,
-    "retry_backoff_ms": integer(1, MAX_TIMEOUT_MS),
-    "retry_backoff_max_ms": integer(1, MAX_TIMEOUT_MS),
+    "retry_backoff_ms": _backoff_ms,
+    "retry_backoff_max_ms": _backoff_ms,
     "reconnect_backoff_ms": _long_ms,
     "reconnect_backoff_max_ms": _long_ms,
     "socket_connection_setup_timeout_ms": integer(1, MAX_TIMEOUT_MS),

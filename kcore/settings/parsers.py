@@ -31,8 +31,11 @@ def refuse(option: str, value: object, wanted: str) -> KafkaConfigurationError:
 # Parsers -----------------------------------------------------------------------------------------
 
 
-def integer(minimum: int, maximum: int = MAX_INT32) -> Parser:
-    """A whole number within both bounds; also as a string, or as a float without a fraction."""
+def integer(minimum: int, maximum: int = MAX_INT32, *, at_least: int | None = None) -> Parser:
+    """A whole number within both bounds; also as a string, or as a float without a fraction.
+
+    at_least: what a smaller one within the bounds stands for.
+    """
 
     def parse(option: str, value: object) -> int:
         number: object = value
@@ -47,7 +50,7 @@ def integer(minimum: int, maximum: int = MAX_INT32) -> Parser:
             raise refuse(option, value, "a whole number")
         if not minimum <= number <= maximum:
             raise refuse(option, value, f"between {minimum} and {maximum}")
-        return number
+        return number if at_least is None else max(number, at_least)
 
     return parse
 

@@ -200,6 +200,7 @@ def test_the_same_option_twice():
 
 BAD_VALUES = [
     ("max_poll_records", 0),
+    ("retry_backoff_ms", -1),
     ("max_poll_records", True),
     ("max_poll_records", "many"),
     ("max_poll_records", 1.5),
@@ -281,6 +282,7 @@ class Level(enum.IntEnum):
         ("out_of_range_reset", " By_Duration:p1dt0.5s ", "by_duration:P1DT0.5S"),
         ("isolation_level", Level.READ_COMMITTED, "read_committed"),
         ("fetch_max_wait_ms", 100.0, 100),
+        ("retry_backoff_ms", 0, 1),
         ("consumer_timeout_ms", -1, float("inf")),
         ("consumer_timeout_ms", 1000, 1000.0),
         ("consumer_timeout_ms", 10**400, float("inf")),

@@ -228,6 +228,9 @@ def test_defaults_that_follow_from_other_options():
     assert (slow.reconnect_backoff_max_ms, slow.retry_backoff_max_ms) == (5_000, 5_000)
     quick = make(reconnect_backoff_ms=20, retry_backoff_ms=20)
     assert (quick.reconnect_backoff_max_ms, quick.retry_backoff_max_ms) == (20, 1_000)
+    at_once = make(retry_backoff_ms=0)  # as kafka-python and Java take it; it doubles from 1 on
+    assert (at_once.retry_backoff_ms, at_once.retry_backoff_max_ms) == (1, 1_000)
+    assert make(retry_backoff_ms=0, retry_backoff_max_ms=0).retry_backoff_max_ms == 1
 
 
 def test_what_the_rooms_are_told():
