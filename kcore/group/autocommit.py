@@ -11,7 +11,12 @@ from kcore.events import OffsetsCommitted
 from kcore.group.commits import CommitDone, Committer, Ids, Offsets
 from kcore.group.context import Context, Timer
 from kcore.group.membership import Membership
+from kcore.hints import Final
 from kcore.structs import TopicPartition
+
+# An interval below this is that of what is new. Where nothing is, this is when the same is said
+# again: with an interval of 0 a consumer that has nothing to read would do nothing but commit.
+_SAME_AGAIN_MS: Final = 1_000
 
 
 def _ignore(error: KafkaError | None) -> None:
@@ -48,6 +53,10 @@ class AutoCommit:
         self._next_ms: int | None = None
         self._under_way: list[_Asked] = []
         self._hurry = False  # the last one failed for a passing reason
+        # What the last one was about, and when it may be that again.
+        self._settled: Offsets | None = None
+        self._same_again_ms = 0
+        self.lurking = False  # the interval is over: the first poll with news is to commit them
 
     @property
     def possible(self) -> bool:
@@ -73,12 +82,29 @@ class AutoCommit:
             return
         if any(asked.again for asked in self._under_way):
             self._follow(self._ctx.host.consumed_offsets())
+        self.lurking = False
         if self._next_ms is None:
             self.restart(now_ms)
         elif now_ms >= self._next_ms and not self._under_way:
+            self.lurking = not self._has_news(now_ms)
+            if self.lurking:
+                return
             self.restart(now_ms)
             if self.possible:
+                self._same_again_ms = now_ms + _SAME_AGAIN_MS
                 self.commit(self._retry_soon)
+
+    def _has_news(self, now_ms: int) -> bool:
+        """Whether an interval that is over has anything to commit; a short one waits for that."""
+        if self._ctx.config.auto_commit_interval_ms >= _SAME_AGAIN_MS:
+            return True
+        offsets = self._ctx.host.consumed_offsets() if self.possible else None
+        if not offsets:
+            return False
+        if offsets != self._settled or now_ms >= self._same_again_ms:
+            return True
+        self._ctx.timers.set(Timer.AUTO_COMMIT, self._same_again_ms)
+        return False
 
     def commit(
         self, then: Callable[[KafkaError | None], None] = _ignore, *, deadline_ms: int | None = None
@@ -109,7 +135,7 @@ class AutoCommit:
         if self._next_ms is None or now_ms < self._next_ms or self._under_way or not self.possible:
             return False
         offsets = self._ctx.host.consumed_offsets()
-        if not offsets or not self._committer.repeats(offsets):
+        if not offsets or not self._committer.repeats(offsets) or not self._has_news(now_ms):
             return False
         self.restart(now_ms)
         done = self._done(_Asked(offsets, {}), self._retry_soon)
@@ -122,6 +148,7 @@ class AutoCommit:
         def done(committed: Offsets, error: KafkaError | None) -> None:
             self._under_way.remove(asked)
             offsets = asked.sent
+            self._settled = None if error is not None and error.retriable else offsets
             dropped: tuple[TopicPartition, ...] = ()
             if error is None and len(committed) != len(offsets):
                 dropped = tuple(sorted(offsets.keys() - committed.keys()))

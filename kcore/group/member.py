@@ -116,7 +116,7 @@ class GroupMember:
             self._rebalance.handle_poll(now_ms)
             self._autocommit.handle_poll(now_ms)
         due = timers.deadline()
-        if busy or due < first or not self._quiet:
+        if busy or due < first or not self._quiet or self._autocommit.lurking:
             return True
         self._calm_until = due
         return False

@@ -81,6 +81,32 @@ def test_c2_other_failures_wait_for_the_interval() -> None:
     assert world.member.stable
 
 
+@pytest.mark.parametrize("interval", [0, 100, 999])
+def test_a_short_interval_is_that_of_what_is_new(interval: int) -> None:
+    """Else who has nothing to read would do nothing but commit that, with an interval of 0."""
+    world = auto(interval)
+    world.auto = True
+    world.run(5_000, poll_every=10)
+    assert 4 <= world.count(ApiKey.OFFSET_COMMIT) <= 6
+    before = world.count(ApiKey.OFFSET_COMMIT)
+    for offset in (101, 102):
+        world.host.consumed = {T10: OffsetAndMetadata(offset)}
+        world.run(interval, poll_every=10)
+        world.poll()
+        assert world.committed == {T10: OffsetAndMetadata(offset)}
+    assert world.count(ApiKey.OFFSET_COMMIT) == before + 2
+
+
+def test_what_failed_for_a_passing_reason_is_new() -> None:
+    world = auto(0)
+    world.poll()
+    world.answer(ApiKey.OFFSET_COMMIT, E.NOT_COORDINATOR)
+    world.find()
+    world.run(100)
+    world.poll()
+    assert world.count(ApiKey.OFFSET_COMMIT) == 2
+
+
 def test_c3_without_membership_too_and_nothing_consumed_sends_nothing() -> None:
     world = manual(enable_auto_commit=True, auto_commit_interval_ms=1_000)
     world.run(3_000, poll_every=100)
