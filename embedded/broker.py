@@ -169,7 +169,11 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
             self._server = Server(served, self._now_ms, selector=selector, tls=tls)
             begun.pop_all()
         self._cluster = cluster
-        self._server.start()
+        try:
+            self._server.start()
+        except BaseException:  # there was no thread to be had
+            self.stop()
+            raise
         return self
 
     def _make_nodes(self, listeners: list[Any], begun: ExitStack) -> tuple[Cluster, list[Node]]:

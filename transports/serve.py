@@ -191,10 +191,12 @@ class Server:
     def stop(self) -> None:
         """Close every socket and end the thread. Idempotent."""
         with self._lock:
-            self._stopped = True
+            ended, self._stopped = self._stopped, True
         self._waker.wake()
         if self._thread.is_alive():
             self._thread.join()
+        elif not ended:  # it was never started
+            self._end()
 
     # In the serving thread, by `call` -------------------------------------------------------------
 
@@ -254,9 +256,7 @@ class Server:
         finally:
             with self._lock:
                 self._stopped = True
-            for run in self._calls:
-                run()
-            self._release()
+            self._end()
 
     def _turn(self) -> None:
         """Wait for something, feed it to the cores, obey them."""
@@ -500,6 +500,12 @@ class Server:
         client.stream.close()
         if self._resting:
             self._resume()
+
+    def _end(self) -> None:
+        """Who waits has an answer, and nothing is left open."""
+        while self._calls:
+            self._calls.popleft()()
+        self._release()
 
     def _release(self) -> None:
         for client in list(self._clients.values()):

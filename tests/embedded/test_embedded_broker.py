@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from unittest.mock import Mock
 
 import confluent_kafka
 import pytest
+from descriptors import descriptors, wait_for_descriptors
 
 import kcore
 from kcore.broker import RefusedError
@@ -166,6 +168,19 @@ def test_a_taken_port_is_an_error_and_leaves_nothing_open():
         port = int(broker.addresses[0].split(":")[1])
         with pytest.raises(OSError, match="in use"):
             EmbeddedBroker(port=port).start()
+
+
+def test_one_that_finds_no_thread_leaves_nothing_open(tmp_path, monkeypatch):
+    before = descriptors()
+    broker = EmbeddedBroker(directory=tmp_path)
+    with monkeypatch.context() as patched:
+        refused = Mock(side_effect=RuntimeError("can't start new thread"))
+        patched.setattr(threading.Thread, "start", refused)
+        with pytest.raises(RuntimeError, match="new thread"):
+            broker.start()
+    wait_for_descriptors(before)
+    with broker:  # the directory is nobody's
+        broker.create_topic("t")
 
 
 def test_threads_end_with_it():

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from descriptors import descriptors, wait_for_descriptors
 
 from kcore.actions import Disconnect, Send, SendParts
 from kcore.timers import NEVER
@@ -346,6 +347,22 @@ def test_nobody_waits_for_a_thread_that_has_ended(network):
     server._thread.join(10)
     assert "stopped" in Asked(server).end()[0]
     server.stop()
+
+
+def test_one_that_was_never_started_leaves_nothing_open():
+    listener = socket.create_server(("127.0.0.1", 0))
+    before = descriptors()
+    server = Server([(listener, Core([]))])
+    asked = Asked(server)
+    until(lambda: server._calls)
+    server.stop()
+    assert listener.fileno() == -1
+    wait_for_descriptors(before[1:])
+    assert asked.end() == ["done"]
+    server.stop()
+    server.start()  # too late: it ends at once
+    server._thread.join(10)
+    assert "stopped" in Asked(server).end()[0]
 
 
 def test_a_child_is_told_that_nobody_serves_there(network):
