@@ -11,8 +11,7 @@ Rules:
 * A node that refuses our credentials or certificate fails what is asked of it with that error, and
   the application is told (ErrorRaised); it is still tried again after its backoff, because a broker
   may learn of a user late.
-* Answers are collected in `completed`, never run inside `send`: the owner runs them after each
-  input.
+* Answers are collected in `completed`, never run inside `send`: the owner runs them afterwards.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from kcore.connection.calls import (
 )
 from kcore.connection.link import Link, LinkOptions
 from kcore.connection.pending import Call, Completed
+from kcore.connection.states import LinkState
 from kcore.errors import (
     AuthenticationFailedError,
     DisconnectedError,
@@ -461,7 +461,8 @@ class Links:
         if entry is None or entry.link is None:
             return
         if entry.greeted or untrusted or not more_addresses:
-            entry.address_index = 0
+            if entry.greeted or (entry.link.state is LinkState.CONNECTING and not untrusted):
+                entry.address_index = -1  # before the first, for which the name is looked up
             entry.link.handle_closed(why, untrusted=untrusted, by_proxy=by_proxy)
             self._look(entry, now_ms)
             return
@@ -502,9 +503,7 @@ class Links:
             if now_ms >= link.deadline():
                 connecting = not link.ready
                 link.handle_deadline(now_ms)
-                if link.ended and connecting:
-                    entry.setups += 1
-                    entry.address_index += 1
+                entry.setups += link.ended and connecting
                 self._look(entry, now_ms)
             elif link.load == 0 and now_ms >= link.last_used_at + idle_ms:
                 self._end(entry, DisconnectedError("idle for too long"), now_ms)
@@ -533,6 +532,7 @@ class Links:
         link = entry.link
         assert link is not None
         if link.ended:
+            entry.address_index += entry.address_index < 0 or not entry.greeted  # others may greet
             self._forget(entry, now_ms, failed=True)
             return
         if link.ready and not entry.greeted:

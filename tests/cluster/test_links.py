@@ -161,6 +161,38 @@ def test_a_set_up_that_hangs_moves_to_the_next_address_and_waits_longer():
     assert world.links.deadline() - later >= 14_000
 
 
+@pytest.mark.parametrize("how", ["closed", "garbled", "hung", "untrusted"])
+def test_an_address_whose_broker_does_not_greet_is_followed_by_the_next(how):
+    """Else the others of the name are never tried, though that one will never be of use."""
+    world = World()
+    now = 0
+    for index in (0, 1, 2):
+        answers = world.ask(-1, now, timeout=100_000)
+        (connect,) = world.connects()
+        assert connect.address_index == index
+        if how != "untrusted":
+            world.links.handle_connected(connect.link, now)
+        if how == "hung":
+            now = world.links.deadline()
+            world.links.handle_deadline(now)
+        elif how == "garbled":
+            world.links.handle_data(connect.link, b"\xff" * 8, now)
+        else:
+            untrusted = how == "untrusted"
+            world.links.handle_closed(
+                connect.link, "gone", now, more_addresses=untrusted, untrusted=untrusted
+            )
+        world.settle()
+        assert answers[0].error is not None
+        world.actions()
+        now += 10_000
+    world.open(-1, now)  # by the fourth
+    link = max(world.links._by_number)
+    world.links.handle_closed(link, "gone", now, more_addresses=False)
+    world.ask(-1, now + 10_000)
+    assert world.connects()[0].address_index == 0  # its name is looked up
+
+
 def test_m7_least_loaded():
     world = World()
     assert world.links.least_loaded(0) == -1
