@@ -16,12 +16,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kcore.errors import UsageError
-from kcore.transports.core import READABLE, WRITABLE, Address
+from kcore.hints import Final
+from kcore.transports.core import READABLE, WRITABLE, Address, monotonic_ms
 from kcore.transports.loops import Cancellable, Loop, Ways, ways_of
 from kcore.transports.sockets import SocketOptions, addresses, as_ascii, start_connect
 
 Answer = list[Address] | OSError | ValueError
 _Name = tuple[str, int]
+
+# An answer that nobody has asked for again by then is thrown away: its link was given up.
+_FRESH_MS: Final = 10_000
 
 
 class AsyncioTransport:
@@ -38,7 +42,7 @@ class AsyncioTransport:
         self._watched: dict[int, int] = {}  # fd -> bits
         self._ready: dict[int, int] = {}
         self._asking: dict[_Name, Cancellable] = {}
-        self._answers: dict[_Name, Answer] = {}
+        self._answers: dict[_Name, tuple[Answer, int]] = {}  # and until when it is one
 
     def bind(self, loop: Loop, ring: Callable[[], None]) -> None:
         """Use this loop; call `ring()`, from the loop, whenever a step is to be made.
@@ -61,7 +65,8 @@ class AsyncioTransport:
     def resolve(self, host: str, port: int) -> Sequence[Address] | None:
         """At once for addresses; for names when the loop's resolver has answered."""
         name = (host, port)
-        answer = self._answers.pop(name, None)
+        self._drop_stale()
+        answer, _ = self._answers.pop(name, (None, 0))
         if isinstance(answer, Exception):
             raise answer
         if answer is not None:
@@ -85,8 +90,15 @@ class AsyncioTransport:
             answer = OSError(str(error))
         finally:
             self._asking.pop(name, None)
-        self._answers[name] = answer  # for who asks next, should nobody wait for it any more
+        self._drop_stale()
+        self._answers[name] = answer, monotonic_ms() + _FRESH_MS
         self._ring()
+
+    def _drop_stale(self) -> None:
+        now_ms = monotonic_ms()
+        for name, (_, until_ms) in [*self._answers.items()]:
+            if until_ms <= now_ms:
+                del self._answers[name]
 
     def connect(self, address: Address) -> socket.socket:
         """A non-blocking socket on its way."""
@@ -147,6 +159,7 @@ class AsyncioTransport:
             for task in self._asking.values():
                 task.cancel()
         self._asking.clear()
+        self._answers.clear()
         self._ring = lambda: None
 
     def abandon(self) -> None:

@@ -5,7 +5,9 @@ import socket
 
 import pytest
 
+from kcore.transports import asyncio_driver
 from kcore.transports.asyncio_driver import AsyncioTransport
+from kcore.transports.core import monotonic_ms
 
 NAME = ("broker.example", 9092)
 FOUND = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 9092))]
@@ -69,6 +71,24 @@ def test_a_lookup_that_failed_in_whatever_way(error):
         assert transport.resolve(*NAME)
 
     run(Resolver(error, None), look)
+
+
+def test_an_answer_that_nobody_wants_any_more_is_not_kept(monkeypatch):
+    """Nor given to who asks an hour later, when the name stands for something else."""
+
+    async def look(transport, rung):
+        for port in range(5):
+            assert transport.resolve("broker.example", port) is None
+            await rung.wait()
+            rung.clear()
+        later_ms = monotonic_ms() + 3_600_000
+        monkeypatch.setattr(asyncio_driver, "monotonic_ms", lambda: later_ms)
+        assert transport.resolve("broker.example", 0) is None
+        assert not transport._answers
+        await rung.wait()
+        assert transport.resolve("broker.example", 0)
+
+    run(Resolver(*[None] * 6), look)
 
 
 def test_no_task_is_run_before_it_is_noted():
