@@ -26,8 +26,11 @@ ANSWER_BYTES_MAX: Final = 16_384
 _SHORTEST: Final = len(b"HTTP/1.1 200\n\n")
 _BEGINS: Final = b"HTTP/"
 _STATUS: Final = re.compile(rb"HTTP/[0-9]\.[0-9] ([1-9][0-9]{2})(?: [^\n]*)?\r?\n")
-# A scheme of a challenge (RFC 9110 11.6.1); what follows it is not for people.
-_CHALLENGE: Final = re.compile(rb"(?im)^(?:proxy|www)-authenticate:[ \t]*([a-z0-9_-]{1,30})")
+# Challenges (RFC 9110 11.6.1), of which one line may have several: schemes, and behind each a token
+# or parameters, which are not for people. Commas stand between all of them, and in quotes.
+_CHALLENGES: Final = re.compile(rb"(?im)^(?:proxy|www)-authenticate:([^\r\n]*)")
+_QUOTED: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?')
+_SCHEME: Final = re.compile(rb"(?i)[ \t]*([a-z0-9_-]{1,30}+)(?![ \t]*=)")
 _INTERIM, _SWITCHING = range(100, 200), 101
 # The first is a server's, not a proxy's; tinyproxy says it to who has a wrong password.
 _WANT_NAME: Final = (401, 407)
@@ -101,7 +104,7 @@ class HttpConnect(Handshake):
         super().end()
 
     def _refusal(self) -> ProxyRefusedError:
-        schemes = [found.decode().lower() for found in _CHALLENGE.findall(self._said)]
+        schemes = _schemes(self._said)
         if schemes and "basic" not in schemes:
             why = f"wants to authenticate by {', '.join(schemes)}; only 'basic' is available"
         elif self._proxy.username:
@@ -109,6 +112,17 @@ class HttpConnect(Handshake):
         else:
             why = "wants a name and a password: give them in proxy_url"
         return ProxyRefusedError(f"the proxy {why} (HTTP status {self._status})")
+
+
+def _schemes(said: bytes | bytearray) -> list[str]:
+    """By which the proxy wants to authenticate, each once."""
+    parts = [
+        part
+        for challenges in _CHALLENGES.findall(said)
+        for part in _QUOTED.sub(b'""', challenges).split(b",")
+    ]
+    found = [match[1].decode().lower() for match in map(_SCHEME.match, parts) if match]
+    return list(dict.fromkeys(found))
 
 
 def _bracketed(host: str) -> str:

@@ -269,6 +269,25 @@ def test_a_status_is_told_in_words(status, said):
             [b"HTTP/1.1 407\nPROXY-authenticate:Negotiate\nProxy-Authenticate: NTLM x\n\n"],
             "wants to authenticate by negotiate, ntlm; only 'basic'",
         ),
+        (
+            known(http),
+            [b"HTTP/1.1 407\nProxy-Authenticate: Negotiate, NTLM ,Basic realm=x\n\n"],
+            "refused the name and the password",
+        ),
+        (
+            http,
+            [b'HTTP/1.1 407\nProxy-Authenticate: Digest realm="a, \\"b, c", n = "1", Basic\n\n'],
+            "wants a name and a password: give them in proxy_url",
+        ),
+        (
+            known(http),
+            [
+                b"HTTP/1.1 407\r\nProxy-Authenticate: Negotiate YI+/a==, , ",
+                b'Digest\trealm="x, Basic", n=1\r\nProxy-Authenticate:\r\n',
+                b"Proxy-Authenticate: negotiate\r\n\r\n",
+            ],
+            "wants to authenticate by negotiate, digest; only 'basic'",
+        ),
     ],
 )
 @pytest.mark.parametrize("size", [1, 1 << 20])
