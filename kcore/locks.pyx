@@ -210,7 +210,9 @@ cdef class Turnstile:
 
     `with turnstile:` is a call of the user's. One inside another is let in only while the outer one
     has lent its place (`with turnstile.lent():`): that runs code of the user's and stands still.
-    Who comes otherwise does so from a signal handler, in the middle of anything.
+    Who comes otherwise does so from a signal handler, in the middle of anything; and so does who
+    comes inside a visit, which lends nothing: a handler may strike the visitor, where that is a
+    greenlet.
 
     lock: a re-entrant one with `acquire(blocking, timeout)` and `release()`. barred: nobody is let
     in any more. A subclass says why: `refuse` (barred), `refuse_busy` (another caller is inside),
@@ -223,6 +225,7 @@ cdef class Turnstile:
     cdef Reentrant lock
     cdef int depth
     cdef int lent_at
+    cdef bint visited
     cdef object excused
     cdef object own
     cdef object foreign
@@ -237,6 +240,7 @@ cdef class Turnstile:
         """Begin anew, with nobody inside, with this lock."""
         self.lock = instead_of(self.lock, lock)
         self.depth = self.lent_at = 0
+        self.visited = False
 
     @property
     def inside(self) -> int:
@@ -254,7 +258,7 @@ cdef class Turnstile:
                 waited += LOOK_FOR_BUSY_S
                 if 0 <= limit_s <= waited:
                     self.refuse_late()
-        if self.depth != self.lent_at:
+        if self.depth != self.lent_at or self.visited:
             self.lock.give()
             self.refuse_midway()
         self.depth += 1
@@ -268,6 +272,8 @@ cdef class Turnstile:
 
     cdef int go_out(self, error) except -1:
         excused = self.excused
+        if not self.depth:  # forked meanwhile: another lock is in the place of the one it took
+            return 0
         self.depth -= 1
         self.lent_at = self.depth  # who is outside now has lent its place, or nobody is
         if not self.depth:
@@ -337,16 +343,17 @@ cdef class Visit:
     def __enter__(self):
         if self.turnstile.barred or not self.turnstile.lock.take(False, -1):
             return False
-        if self.turnstile.depth or self.turnstile.barred:
+        if self.turnstile.depth or self.turnstile.barred or self.turnstile.visited:
             self.turnstile.lock.give()
             return False
-        self.let_in = True
+        self.let_in = self.turnstile.visited = True
         return True
 
     def __exit__(self, *_):
-        if self.let_in:
-            self.let_in = False
+        if self.let_in and self.turnstile.visited:  # else another lock is in its place
+            self.turnstile.visited = False
             self.turnstile.lock.give()
+        self.let_in = False
 
 
 @cython.final

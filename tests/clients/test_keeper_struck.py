@@ -111,3 +111,25 @@ def test_what_it_was_struck_in_the_middle_of_is_begun_anew(broker, monkeypatch, 
             with suppress(errors.KafkaError):  # what the keeper was struck by
                 found = [*consumer.poll(timeout_ms=5_000).values()]
         assert found[0][-1].value == b"more"
+
+
+@pytest.mark.parametrize("verb", ["poll", "commit", "close"])
+def test_a_handler_that_strikes_the_keeper_is_refused_a_call(broker, monkeypatch, verb):
+    """In the middle of the core, as where it strikes a call: what is done there would break it."""
+    refused = []
+
+    with member(broker, f"refused {verb}") as consumer:
+        step = consumer._engine.step
+
+        def handled_step(timeout_ms):
+            try:
+                getattr(consumer, verb)()
+            except errors.ConcurrentUseError as error:
+                refused.append(str(error))
+            return step(timeout_ms)
+
+        monkeypatch.setattr(consumer._engine, "step", handled_step)
+        wait_for(lambda: refused)
+        monkeypatch.undo()
+        assert "in the middle of another call" in refused[0]
+        assert consumer.poll(timeout_ms=10) == {}

@@ -129,8 +129,25 @@ def test_a_visitor_comes_only_while_nobody_is_inside(gate):
         assert not let_in
     with gate.visit() as let_in:
         assert let_in
-        with gate:  # the visitor's own, from code of the user's
+        assert refusal(gate) == "midway"  # a handler that strikes the visitor, or code it calls
+        with gate.lent():
+            assert refusal(gate) == "midway"
+        with gate.visit() as inside:
+            assert not inside
+        assert refusal(gate) == "midway"
+    with gate:
+        assert gate.inside == 1
+    with pytest.raises(KeyboardInterrupt), gate.visit():
+        raise KeyboardInterrupt
+    with gate.visit() as let_in:
+        assert let_in
+        gate.hold(threading.RLock())  # forked meanwhile
+        with gate:
             assert gate.inside == 1
+    for _ in range(2):
+        with gate, gate.lent(), gate:
+            gate.hold(threading.RLock())
+        assert gate.inside == 0
 
 
 def test_another_thread_is_refused_and_waits_for_a_visitor():
