@@ -262,9 +262,7 @@ class AsyncProducer(AsyncTransactions, Measured):
             taken = await self._deliver(topic, value, key, headers, partition, timestamp_ms)
         return self._door.follow(*taken)
 
-    async def _looked_at(
-        self, record: ProducerRecord, interceptors: ProducerInterceptors
-    ) -> Taken:
+    async def _looked_at(self, record: ProducerRecord, interceptors: ProducerInterceptors) -> Taken:
         """Take what interceptors make of a record, and have them hear what becomes of it."""
         record = interceptors.on_send(record)
         try:
@@ -304,7 +302,11 @@ class AsyncProducer(AsyncTransactions, Measured):
 
         Cancelled, the record may still be delivered.
         """
-        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+        future = await self.send(topic, value, key, partition, timestamp_ms, headers)
+        batch = self._courier.last  # nothing was awaited since it was taken
+        if batch.lingers:
+            self._courier.hurry(batch)
+        return await future
 
     async def _append(self, record: Record) -> tuple[Any, int]:
         """Take a record, as soon as that can be done: its batch and its number there."""

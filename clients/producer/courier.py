@@ -11,9 +11,9 @@ anew what was asked (`ProducerCore.handle_interrupted`), and the courier goes on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kcore import transports
 from kcore.clients import arguments
@@ -24,6 +24,9 @@ from kcore.limits import MAX_TIMEOUT_MS
 from kcore.locks import WorkLock
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
+
+if TYPE_CHECKING:
+    from kcore.produce.batch import Batch
 
 log = Log("kcore.producer")
 
@@ -238,6 +241,12 @@ class Courier(Dispatch):
         if self.core.stirred and self._transport.waiting:
             self._transport.waiting = False  # it is on its way: others need not wake it
             self._pump.wakeup()
+
+    def hurry(self, batches: Iterable[Batch]) -> None:
+        """Somebody is about to wait for these."""
+        with self.lock:
+            self.core.hurry(batches, self.now_ms())
+            self.nudge()
 
     def abandon(self) -> None:
         """Nobody will close it: deliver what there is, then end. From any thread, also from within

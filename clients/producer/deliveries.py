@@ -99,6 +99,8 @@ class RecordFuture(Ticket, Outcomes):
         KafkaTimeoutError: it is not over in time, and goes on. ForkedError.
         """
         self.courier.check_process()
+        if self.batch.lingers:
+            self.courier.hurry((self.batch,))
         if not self.courier.wait(lambda: self.is_done, timeout, self._attend):
             raise KafkaTimeoutError(f"the record was not delivered within {timeout} s")
         outcome = self._outcome

@@ -7,7 +7,7 @@ can be collected.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcore.clients.log import Log
 from kcore.clients.producer.dispatch import STRIKES_MAX, Dispatch
@@ -18,6 +18,9 @@ from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.background import make_lock
 from kcore.transports.forking import release_in_child
+
+if TYPE_CHECKING:
+    from kcore.produce.batch import Batch
 
 log = Log("kcore.producer")
 
@@ -74,7 +77,7 @@ class LoopCourier(LoopTurns, Dispatch):
 
     def _tell(self, batch: Any) -> None:
         super()._tell(batch)
-        self.told_of = None
+        self.told_of = self.last = None  # their errors would keep who raised them
 
     def nudge(self) -> None:
         """If something was begun, make a turn when what runs now has let go of the loop: what it
@@ -82,6 +85,12 @@ class LoopCourier(LoopTurns, Dispatch):
         """
         if self.core.stirred:
             self.turn_soon()
+
+    def hurry(self, batch: Batch) -> None:
+        """Somebody is about to wait for it."""
+        with self.work:
+            self.core.hurry((batch,), self.now_ms())
+        self.nudge()
 
     # Turns --------------------------------------------------------------------------------------
 
@@ -139,7 +148,7 @@ class LoopCourier(LoopTurns, Dispatch):
         loop = self.loop
         if loop is not None and not loop.is_closed():  # else nobody can wait
             self.give_up(error)
-            self.told_of = None
+            self.told_of = self.last = None
             self._make_calls()
 
     # The end ------------------------------------------------------------------------------------

@@ -269,6 +269,7 @@ cdef class LoopDoor:
             last = Followers(batch, self.courier)
             batch.waiters.append(last)
         (<Followers> last).add(future, number, timestamp_ms)
+        self.courier.last = batch
         if self.stint.begun:
             self.stint.records += 1
         else:

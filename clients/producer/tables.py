@@ -68,6 +68,8 @@ class TableFuture:
             delivery.calls.append(ring)
             return leave
 
+        if not delivery.done:
+            self._courier.hurry(delivery.batches)
         if not self._courier.wait(lambda: delivery.done, timeout, attend):
             raise KafkaTimeoutError(f"the table was not delivered within {timeout} s")
         if delivery.error is not None:

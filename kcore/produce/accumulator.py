@@ -3,13 +3,14 @@
 Rules:
 * A record is taken whole or not at all. If there is no room for it, `append` says so, and the
   caller waits: nothing is queued beyond `buffer_memory`.
-* A batch is due when it is full, when it has lingered, when records wait for room, or when somebody
-  flushes.
+* A batch is due when it is full, when it has lingered, when records wait for room, when somebody
+  flushes, or waits for one of its records.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kcore.limits import MAX_BATCH_BYTES
@@ -196,6 +197,15 @@ class Accumulator:
             if batch.state is BatchState.OPEN:
                 self._hurry(batch)
         self._lingering.clear()
+
+    def hurry_awaited(self, batches: Iterable[Batch]) -> bool:
+        """Somebody waits for these. Whether one of them is due by that."""
+        waiting = () if self._config.awaited_linger else batches
+        lingering = [one for one in waiting if one.lingers]
+        for batch in lingering:
+            self._hurry(batch)
+            self._lingering.remove(batch)
+        return bool(lingering)
 
     def _hurry(self, batch: Batch) -> None:
         batch.hurried = True

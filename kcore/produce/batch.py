@@ -173,6 +173,11 @@ class Batch(Filling):
         """The batch that its records were appended to: of a part, the one that was split first."""
         return self if self.part_of is None else self.part_of
 
+    @property
+    def lingers(self) -> bool:
+        """Whether it waits for more records."""
+        return self.state is BatchState.OPEN and not self.hurried
+
     # Sending -------------------------------------------------------------------------------------
 
     @property

@@ -7,13 +7,15 @@ from typing import Final
 from kcore.values import Value
 
 ACKS_ALL: Final = -1
+LINGER_MS: Final = 5
 
 
 class ProduceConfig(Value):
     """Options of producing. Times are ms, sizes bytes.
 
     acks: 0 nobody answers, 1 the leader, -1 every replica in sync.
-    linger_ms: how long a batch that is not full waits for more.
+    linger_ms: how long a batch that is not full waits for more. awaited_linger: also one with a
+        record that somebody waits for.
     batch_size: when a batch is full, after compression as far as that can be foretold.
     buffer_memory: what unsent and unanswered records may hold together.
     delivery_timeout_ms: from the append to the end of all attempts.
@@ -27,7 +29,8 @@ class ProduceConfig(Value):
     enable_idempotence: bool = True
     codec: str = "none"
     compression_level: int | None = None
-    linger_ms: int = 5
+    linger_ms: int = LINGER_MS
+    awaited_linger: bool = True
     batch_size: int = 16_384
     buffer_memory: int = 33_554_432
     max_request_size: int = 1_048_576

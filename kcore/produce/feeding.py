@@ -45,6 +45,11 @@ class RowsDelivery:
         """Whether every row is delivered or has failed."""
         return self.complete and not self._open
 
+    @property
+    def batches(self) -> list[Batch]:
+        """What is not over of those that rows went into."""
+        return [*self._open]
+
     def add(self, batch: Batch, first: int, count: int) -> None:
         """These records of a batch are ours."""
         self.rows += count

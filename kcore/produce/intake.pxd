@@ -81,6 +81,7 @@ cdef class Intake:
 
 cdef class Receiver:
     cdef public bint stopped
+    cdef public Filling last
 
 
 cdef class Door:

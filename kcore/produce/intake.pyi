@@ -81,6 +81,7 @@ class Intake:
 @disjoint_base
 class Receiver:
     stopped: bool
+    last: Any
 
 _Kind = TypeVar("_Kind", bound=Ticket)
 

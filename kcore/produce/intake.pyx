@@ -215,7 +215,9 @@ cdef class Intake:
 
 
 cdef class Receiver:
-    """Who hears what becomes of records. stopped: nobody does any more, so none is taken."""
+    """Who hears what becomes of records. stopped: nobody does any more, so none is taken. last: the
+    batch that took one last, until something is told.
+    """
 
 
 cdef int64_t now_wall_ms() except? -1:

@@ -5,7 +5,7 @@ two differ:
 
 | option | kafka-python | Java | here |
 |---|---|---|---|
-| linger_ms | 0 | 5 | 5: batches fill, and nobody waits who would not wait for the network |
+| linger_ms | 0 | 5 | None: 5, so that batches fill; 0 for what somebody waits for |
 | reconnect_backoff_max_ms | 30000 | 1000 | 1000 |
 | partitioner | murmur2, else random | murmur2, else sticky (KIP-794) | Java's |
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kcore.errors import KafkaConfigurationError
-from kcore.produce.config import ACKS_ALL, ProduceConfig
+from kcore.produce.config import ACKS_ALL, LINGER_MS, ProduceConfig
 from kcore.producer.options import LEVELS, TABLE
 from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
 
@@ -31,6 +31,8 @@ class ProducerConfig(ClientConfig):
     acks: 0, 1 or -1 ("all"). compression_level: the codec's own scale; None: its default.
     (compression_gzip_level and so on, as Java has them, are the same if that is the codec.)
     buffer_memory: what records that are not delivered may hold; then `send` waits `max_block_ms`.
+    linger_ms: how long a batch that is not full waits for more. None: Java's 5, but not where
+    somebody waits for a record of it (`get`, `send_and_wait`): it fills no sooner for that.
     delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
     bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
     default. transactional_id: makes it transactional, and fences whoever had the id before.
@@ -47,7 +49,7 @@ class ProducerConfig(ClientConfig):
     compression_level: int | None = None
     retries: int = 2_147_483_647
     batch_size: int = 16_384
-    linger_ms: int = 5
+    linger_ms: int | None = None
     buffer_memory: int = 33_554_432
     max_request_size: int = 1_048_576
     max_block_ms: int = 60_000
@@ -77,7 +79,8 @@ class ProducerConfig(ClientConfig):
             enable_idempotence=self.enable_idempotence,
             codec=self.compression_type,
             compression_level=self.compression_level,
-            linger_ms=self.linger_ms,
+            linger_ms=_linger_ms(self.linger_ms),
+            awaited_linger=self.linger_ms is not None,
             batch_size=self.batch_size,
             buffer_memory=self.buffer_memory,
             max_request_size=self.max_request_size,
@@ -100,12 +103,16 @@ class ProducerConfig(ClientConfig):
         return "" if self.compression_type == "none" else " before compression"
 
 
+def _linger_ms(given: int | None) -> int:
+    return LINGER_MS if given is None else given
+
+
 def _fill_in(values: dict[str, Any]) -> None:
     """Idempotence gives way to options that it cannot be had with, unless it was asked for. The
     delivery timeout has room for an attempt, unless it was given.
     """
     fill_in(values)
-    needed = values.get("linger_ms", 5) + values.get("request_timeout_ms", 30_000)
+    needed = _linger_ms(values.get("linger_ms")) + values.get("request_timeout_ms", 30_000)
     values.setdefault("delivery_timeout_ms", max(120_000, needed))
     acks, retries = values.get("acks", ACKS_ALL), values.get("retries", 1)
     in_flight = values.get("max_in_flight_requests_per_connection", 5)
@@ -157,7 +164,7 @@ def _contradictions(
         if in_flight > 5:
             name = "max_in_flight_requests_per_connection"
             yield name, f"{name}={in_flight}: {asked} allows at most 5"
-    needed = config.linger_ms + config.request_timeout_ms
+    needed = _linger_ms(config.linger_ms) + config.request_timeout_ms
     if config.delivery_timeout_ms < needed:
         why = (
             f"delivery_timeout_ms={config.delivery_timeout_ms} is below linger_ms + "

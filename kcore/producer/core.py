@@ -11,7 +11,7 @@ None, and `held_up` says why. The caller drives the core and asks again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kcore.cluster.client import ClientCore
@@ -23,10 +23,7 @@ from kcore.errors import (
     TransactionStateError,
 )
 from kcore.events import Closed
-from kcore.produce.accumulator import (
-    BATCH_OVERHEAD,
-    Accumulator,
-)
+from kcore.produce.accumulator import BATCH_OVERHEAD, Accumulator
 from kcore.produce.batch import Batch, new_builder
 from kcore.produce.config import ProduceConfig
 from kcore.produce.events import RecordsDelivered
@@ -422,14 +419,16 @@ class ProducerCore(ClientCore):
         """Send everything now. An operation: it ends when all that was taken before is over."""
         operation = self._outbox.begin()
         self._accumulator.flush()
-        waiting = set(self._accumulator.unfinished)
-        if waiting:
-            self._flushes[operation] = waiting
-        else:
-            self._outbox.finish(operation, None, None)
+        self._flushes[operation] = set(self._accumulator.unfinished)
+        self._end_flushes()
         self._settle(now_ms)
         self.stirred = True
         return operation
+
+    def hurry(self, batches: Iterable[Batch], now_ms: int) -> None:
+        """Somebody waits for these: they linger no longer, if `linger_ms` was not given."""
+        if self._accumulator.hurry_awaited(batches):
+            self._go_on(now_ms)
 
     def partitions_for(self, topic: str, now_ms: int) -> list[int] | None:
         """The partition numbers of a topic; None while they are not known: they are asked for."""

@@ -85,7 +85,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     **{name: optional(integer(*span)) for name, span in LEVELS.items()},
     "retries": retries,
     "batch_size": integer(0),
-    "linger_ms": integer(0, MAX_TIMEOUT_MS),
+    "linger_ms": optional(integer(0, MAX_TIMEOUT_MS)),
     "buffer_memory": integer(1, 1 << 40),
     "max_request_size": integer(1),
     "max_block_ms": integer(0, MAX_TIMEOUT_MS),

@@ -25,6 +25,7 @@ from kcore.errors import (
     RecordTooLargeError,
 )
 from kcore.produce.accumulator import BATCH_OVERHEAD
+from kcore.producer import config
 from kcore.transports.trio_loop import TrioFuture
 
 pytestmark = [COLLECTED, EACH_LOOP]
@@ -94,6 +95,24 @@ def test_a_record_is_sent_and_read(broker, topic, each_loop):
             (b"k", b"w", 5678),
         ]
         assert [[*one.headers] for one in records] == [[("h", b"1")], [("h", b"2")]]
+
+    run(main())
+
+
+def test_what_is_waited_for_does_not_linger(broker, topic, monkeypatch):
+    monkeypatch.setattr(config, "LINGER_MS", 60_000)  # who waited for that would fail
+
+    async def main():
+        async with make(broker, linger_ms=None, delivery_timeout_ms=120_000) as producer:
+            other = await producer.send("many", b"v", partition=1)
+            for offset in (1, 3):
+                first = await producer.send(topic, b"v")
+                await producer.send("many", b"v", partition=1)  # batches of both are there already
+                sent = await anyloop.wait_for(producer.send_and_wait(topic, b"w"), 20)
+                assert sent.offset == offset
+                assert first.done()
+            assert not other.done()
+            await producer.flush()
 
     run(main())
 

@@ -3,6 +3,7 @@ child of a fork.
 """
 
 import os
+import queue
 import time
 import traceback
 
@@ -13,6 +14,7 @@ from kafka.producer.future import FutureRecordMetadata
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaTimeoutError, ProducerClosed
+from kcore.producer import config
 
 pa = pytest.importorskip("pyarrow")
 
@@ -31,6 +33,7 @@ INTERNAL = {"args", "chain", "error_on_callbacks", "failure", "rebind", "success
 def broker():
     with EmbeddedBroker() as broker:
         broker.create_topic("t", 1)
+        broker.create_topic("u", 1)
         yield broker
 
 
@@ -59,6 +62,42 @@ def test_an_error_that_records_share_does_not_grow_with_each_that_is_asked(broke
             future.get()
         depths.add(len(traceback.extract_tb(caught.value.__traceback__)))
     assert len(depths) == 1
+
+
+@pytest.fixture
+def long_linger(monkeypatch):
+    """As the default, so that whoever waits for it fails."""
+    monkeypatch.setattr(config, "LINGER_MS", 60_000)
+
+
+@pytest.mark.usefixtures("long_linger")
+@pytest.mark.parametrize("kind", ["record", "table"])
+def test_what_is_waited_for_does_not_linger(broker, kind):
+    with Producer(bootstrap_servers=broker.bootstrap, delivery_timeout_ms=120_000) as producer:
+        for _ in range(2):
+            if kind == "record":
+                assert producer.send("t", b"v").get(10).offset >= 0
+            else:
+                assert producer.send_arrow(pa.table({"value": [b"v"]}), "t").get(10)
+
+
+@pytest.mark.usefixtures("long_linger")
+def test_nor_does_it_where_a_callback_waits(broker):
+    with Producer(bootstrap_servers=broker.bootstrap, delivery_timeout_ms=120_000) as producer:
+        offsets = queue.SimpleQueue()
+        first = producer.send("t", b"v")
+        first.add_callback(lambda _: offsets.put(producer.send("t", b"w").get(10).offset))
+        assert first.get(10).offset < offsets.get(timeout=10)
+
+
+@pytest.mark.usefixtures("long_linger")
+def test_what_others_wait_for_makes_nothing_else_leave(broker):
+    with Producer(bootstrap_servers=broker.bootstrap, delivery_timeout_ms=120_000) as producer:
+        other = producer.send("u", b"v")
+        for _ in range(3):
+            producer.send("t", b"v").get(10)
+        assert not other.is_done
+        assert other.get(10).offset >= 0
 
 
 def test_waits_that_are_repeated_leave_nothing_behind(broker):

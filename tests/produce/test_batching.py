@@ -154,6 +154,24 @@ def test_want_of_room_and_a_flush_end_the_lingering():
         assert len(accumulator.due) == 1
 
 
+@pytest.mark.parametrize("awaited_linger", [False, True])
+def test_what_somebody_waits_for_lingers_where_that_was_said(awaited_linger):
+    config = ProduceConfig(linger_ms=10, awaited_linger=awaited_linger)
+    accumulator = Accumulator(config)
+    t1, t2 = (TopicPartition("t", number) for number in (1, 2))
+    for tp in (T0, t1, t2):
+        take(accumulator, b"a", tp=tp)
+    first, second, third = accumulator.unfinished
+    assert accumulator.hurry_awaited([first, third]) is not awaited_linger
+    due = [] if awaited_linger else [accumulator.lane(T0), accumulator.lane(t2)]
+    assert [*accumulator.due] == due
+    assert [one.lingers for one in (first, second, third)] == [awaited_linger, True, awaited_linger]
+    assert not accumulator.hurry_awaited([first, third])  # again
+    accumulator.lanes[t1].queue.remove(second)
+    second.finish()
+    assert accumulator.deadline() == (10 if awaited_linger else NEVER)
+
+
 def test_how_records_pack_is_learnt():
     """Java's CompressionRatioEstimator: worse at once, better step by step."""
     accumulator = Accumulator(ProduceConfig(codec="gzip", batch_size=10_000))

@@ -70,7 +70,16 @@ JAVA_DEFAULTS = {
 
 
 def test_javas_names_and_defaults():
-    assert ProducerConfig.from_options(JAVA_DEFAULTS) == make()
+    assert ProducerConfig.from_options(JAVA_DEFAULTS) == make(linger_ms=5)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [({}, (5, False)), ({"linger_ms": None}, (5, False)), ({"linger_ms": 5}, (5, True))],
+)
+def test_a_linger_that_was_given_counts_for_what_somebody_waits_for_too(given, told):
+    config = make(**given).produce()
+    assert (config.linger_ms, config.awaited_linger) == told
 
 
 GIVEN = [
@@ -84,6 +93,7 @@ GIVEN = [
     ("retries", 5, 5),
     ("batch_size", 0, 0),
     ("linger_ms", 0, 0),
+    ("linger_ms", None, None),
     ("buffer_memory", 1, 1),
     ("max_request_size", 1, 1),
     ("max_block_ms", 0, 0),
@@ -217,6 +227,9 @@ def test_idempotence_gives_way_unless_it_is_asked_for(given):
 def test_the_delivery_timeout_has_room_for_an_attempt():
     assert make(request_timeout_ms=200_000).delivery_timeout_ms == 200_005
     assert make(linger_ms=100_000, request_timeout_ms=100_000).delivery_timeout_ms == 200_000
+    assert make(request_timeout_ms=130_000).delivery_timeout_ms == 130_005
+    with pytest.raises(KafkaConfigurationError, match="request_timeout_ms=130005"):
+        make(request_timeout_ms=130_000, delivery_timeout_ms=130_004)
     with pytest.raises(KafkaConfigurationError, match="linger_ms"):
         make(delivery_timeout_ms=30_000)
     assert make(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005

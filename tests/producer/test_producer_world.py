@@ -68,6 +68,25 @@ def test_a_batch_lingers_and_waits_for_nobody_longer():
     assert [info.record_count for info in cluster.log().batches] == [1, 2]
 
 
+def test_what_somebody_waits_for_lingers_no_longer():
+    world, cluster, client = produce_world(topics={"t": 2}, linger_ms=None)
+    for number in range(2):
+        client.send_soon(b"v", partition=number)
+    client.flush()
+    asked = len(cluster.asked)
+    for number in range(2):
+        assert client.send(b"w", partition=number)
+    (second,) = (batch for batch, _, value in client.taken if value == b"w" and batch.tp.partition)
+    client.core.hurry([second], world.now)
+    client.drain()
+    world.run(3)
+    assert len(cluster.asked) == asked + 1  # the other one lingers
+    assert cluster.log(1).values == [b"v", b"w"]
+    assert cluster.log(0).values == [b"v"]
+    world.run(10)
+    assert cluster.log(0).values == [b"v", b"w"]
+
+
 def test_a_batch_that_lingers_long_does_not_make_the_core_spin():
     world, _, client = produce_world(linger_ms=60_000)
     send_all(client, values(1))
