@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
-from kcore.cluster.nodes import NodeLink
+from kcore.cluster.nodes import NodeLink, Outage
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -74,13 +74,6 @@ class LinksConfig(Value):
     rebootstrap: bool = True  # metadata.recovery.strategy: ask the bootstrap again (KIP-899)
 
 
-class _Outage(Value, frozen=False):
-    """Whether a broker can be reached at all; None while one can or nothing was tried yet."""
-
-    since: int | None = None
-    attempts: int = 0
-
-
 class Links:
     """See the module's text."""
 
@@ -106,7 +99,7 @@ class Links:
         self._nodes: dict[int, NodeLink] = {}
         self._by_number: dict[int, NodeLink] = {}
         self._numbers = 0
-        self._outage = _Outage()
+        self._outage = Outage()
         self._closed = False
         self._bootstrap: list[NodeLink] = []
         self.use_bootstrap(bootstrap, 0)
@@ -349,6 +342,10 @@ class Links:
 
     def next_retry_at(self) -> int:
         """When the first of the nodes that may be asked anything can be tried; 0: now."""
+        # Each turn of a driver asks, and nearly always one is there.
+        for key, entry in self._nodes.items():
+            if entry.link is not None and 0 <= key == node_id_of(key):
+                return 0
         entries = self._candidates()
         if self._config.rebootstrap and entries is not self._bootstrap:
             entries += self._bootstrap
@@ -547,7 +544,7 @@ class Links:
             # backoff, and an outage that it is part of goes on.
             entry.proven = True
             entry.failures = entry.setups = entry.retry_at = 0
-            outage, self._outage = self._outage, _Outage()
+            outage, self._outage = self._outage, Outage()
             if outage.since is not None:
                 self._emit(ClusterReachable(now_ms - outage.since, outage.attempts))
 

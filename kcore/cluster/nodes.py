@@ -1,4 +1,6 @@
-"""One node as the links see it: its address, its link if any, and how its attempts went."""
+"""One node as the links see it: its address, its link if any, and how its attempts went. And how
+all of them do.
+"""
 
 from __future__ import annotations
 
@@ -34,3 +36,10 @@ class NodeLink(Value, frozen=False):
     def ready(self) -> bool:
         """Connected and greeted."""
         return self.link is not None and self.link.ready
+
+
+class Outage(Value, frozen=False):
+    """Since when no broker can be reached; None while one can or nothing was tried yet."""
+
+    since: int | None = None
+    attempts: int = 0
