@@ -11,9 +11,11 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore import Consumer
+from kcore.connection.backoff import exponential
 from kcore.pipeline.cluster import questions
 from kcore.pipeline.options import SourceOptions
 from kcore.structs import TopicPartition
@@ -59,10 +61,11 @@ class Lease:
             self._consumer.seek(self._tp, offset)
             self._position = offset
 
-    def back_off(self) -> None:
-        """The leader has not what it says that it has: give it a while."""
-        backoff_ms: Any = self._consumer.config["retry_backoff_ms"]
-        time.sleep(backoff_ms / 1000)
+    def back_off(self, times: int) -> None:
+        """The leader has not what it says that it has: give it a while, longer each time."""
+        config: Any = self._consumer.config
+        base_ms, max_ms = config["retry_backoff_ms"], config["retry_backoff_max_ms"]
+        time.sleep(exponential(times, base_ms, max_ms, Random()) / 1000)
 
     @property
     def held_bytes(self) -> int:

@@ -58,6 +58,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
     position = wanted.begin
     lease.seek(position)
     moved_at = time.monotonic()
+    refusals = 0  # in a row, of what is there when it is asked for
     while position < wanted.end:
         before = position
         try:
@@ -65,7 +66,8 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
         except (OffsetOutOfRangeError, NoOffsetForPartitionError):  # the second: topics made anew
             position = _what_is_left(lease, options, wanted, position, refused=True)
             if position == before:
-                lease.back_off()
+                lease.back_off(refusals)
+                refusals += 1
             lease.seek(position, again=True)
             batch = None
         except LogTruncationError as error:  # an unclean election
@@ -81,7 +83,7 @@ def _read(lease: Lease, options: SourceOptions, wanted: OffsetRange) -> Iterator
         position = min(max(position, lease.position()), wanted.end)
         still_ms = (time.monotonic() - moved_at) * 1000
         if position > before:
-            moved_at = time.monotonic()
+            moved_at, refusals = time.monotonic(), 0
         elif still_ms > min(_DOUBT_MS, options.poll_timeout_ms):
             position = _what_is_left(lease, options, wanted, position)
             still_ms = (time.monotonic() - moved_at) * 1000  # that may have taken its time

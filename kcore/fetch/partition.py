@@ -68,6 +68,7 @@ class Partition:
         "tp",
         "turn",
         "undecided",
+        "vain",
     )
 
     def __init__(self, tp: TopicPartition) -> None:
@@ -100,6 +101,7 @@ class Partition:
         self.retry_at = 0
         self.attempts = 0
         self.error = ""
+        self.vain = 0  # places in a row that ListOffsets gave, and that the log did not hold
         # As last told by a broker; -1 before.
         self.high_watermark = -1
         self.last_stable_offset = -1

@@ -159,10 +159,10 @@ class Planner:
         """The log does not hold its position: go where the policy says. If nothing was read since
         it was put where ListOffsets said, that is no place for now: the two do not agree.
         """
-        in_vain = partition.strategy is not ResetStrategy.NONE
+        partition.vain = partition.vain + 1 if partition.strategy is not ResetStrategy.NONE else 0
         self._positions.out_of_reach(partition, self._positions.out_of_range)
-        if in_vain:
-            partition.retry_at = now_ms + self.backoff_ms(0)
+        if partition.vain:
+            partition.retry_at = now_ms + self.backoff_ms(partition.vain - 1)
             self._cluster.request_update()
 
     def fail(self, plan: NodePlan, now_ms: int) -> None:
