@@ -89,19 +89,21 @@ class AutoCommit:
             self.lurking = not self._has_news(now_ms)
             if self.lurking:
                 return
-            self.restart(now_ms)
+            self._begin(now_ms)
             if self.possible:
-                self._same_again_ms = now_ms + _SAME_AGAIN_MS
                 self.commit(self._retry_soon)
+
+    def _begin(self, now_ms: int) -> None:
+        """A commit is due, and the interval over that it ends."""
+        self.restart(now_ms)
+        self._same_again_ms = now_ms + _SAME_AGAIN_MS
 
     def _has_news(self, now_ms: int) -> bool:
         """Whether an interval that is over has anything to commit; a short one waits for that."""
         if self._ctx.config.auto_commit_interval_ms >= _SAME_AGAIN_MS:
             return True
-        offsets = self._ctx.host.consumed_offsets() if self.possible else None
-        if not offsets:
-            return False
-        if offsets != self._settled or now_ms >= self._same_again_ms:
+        news = self._ctx.host.consumed_offsets() != self._settled
+        if news or now_ms >= self._same_again_ms:
             return True
         self._ctx.timers.set(Timer.AUTO_COMMIT, self._same_again_ms)
         return False
@@ -137,7 +139,7 @@ class AutoCommit:
         offsets = self._ctx.host.consumed_offsets()
         if not offsets or not self._committer.repeats(offsets) or not self._has_news(now_ms):
             return False
-        self.restart(now_ms)
+        self._begin(now_ms)
         done = self._done(_Asked(offsets, {}), self._retry_soon)
         self._committer.repeat(offsets, done, now_ms)
         return True

@@ -88,6 +88,7 @@ def test_a_short_interval_is_that_of_what_is_new(interval: int) -> None:
     world.auto = True
     world.run(5_000, poll_every=10)
     assert 4 <= world.count(ApiKey.OFFSET_COMMIT) <= 6
+    assert world.member.deadline() <= world.now + 1_000  # who is asleep is woken for it
     before = world.count(ApiKey.OFFSET_COMMIT)
     for offset in (101, 102):
         world.host.consumed = {T10: OffsetAndMetadata(offset)}

@@ -305,6 +305,27 @@ def test_a_commit_of_an_idle_member_asks_no_room_and_is_told():
     assert committed.error is None
 
 
+@pytest.mark.parametrize("interval", [0, 7, 100, 999])
+def test_a_short_interval_is_no_haste_to_say_the_same(interval):
+    """By whatever way it is said."""
+    loop, core = idle(auto_commit_interval_ms=interval)
+    for _ in range(2_000):
+        loop.pass_time(5)
+        core.poll(loop.now_ms)
+        core.take_records(None, loop.now_ms)
+        loop.run()
+    assert 8 <= len(core.sent(ApiKey.OFFSET_COMMIT)) <= 11
+    loop.produce("a", [(None, b"x")], 0)
+    loop.pass_time(600)  # it is fetched
+    for _ in range(3):  # what is handed over in one poll is committed in one behind it
+        loop.pass_time(interval + 1)
+        core.poll(loop.now_ms)
+        core.take_records(None, loop.now_ms)
+        loop.run()
+    *_, (_, request) = core.sent(ApiKey.OFFSET_COMMIT)
+    assert 2 in {part.committed_offset for one in request.topics for part in one.partitions}
+
+
 def test_who_does_not_poll_commits_nothing():
     loop, core = idle()
     loop.pass_time(60_000)
