@@ -71,6 +71,36 @@ def test_calls_in_their_order():
     anyloop.run(main())
 
 
+def test_calls_that_come_again_and_again_leave_others_their_turn():
+    async def main():
+        loop, over = loops.here(), []
+
+        def again():
+            if not over:
+                loop.call_soon(again)
+
+        again()
+        async with anyloop.timeout(10):
+            for _ in range(3):
+                await anyloop.sleep(0)
+        over.append(True)
+
+    anyloop.run(main())
+
+
+@TRIO
+def test_calls_are_made_by_one_task(each_loop):
+    async def main():
+        for _ in range(3):
+            loops.here()
+        await trio.sleep(0)
+        nurseries = trio.lowlevel.current_root_task().child_nurseries
+        names = [task.name for nursery in nurseries for task in nursery.child_tasks]
+        return [name for name in names if name == "kcore: calls"]
+
+    assert len(anyloop.run(main())) == 1
+
+
 def test_timers_in_their_order():
     async def main():
         loop, made = loops.here(), []
@@ -170,6 +200,23 @@ def test_sockets(pair):
         await anyloop.sleep(0.01)
         assert got[3:] == []
         assert anyloop.watched() == 0
+
+    anyloop.run(main())
+
+
+@TRIO
+def test_one_that_cannot_be_watched_is_called_once(each_loop, tmp_path):
+    """Whoever uses it finds out what is wrong; to be called on would leave nobody else a turn."""
+
+    async def main():
+        loop, called = loops.here(), []
+        with open(tmp_path / "file", "wb") as file:  # which epoll does not take
+            loop.add_writer(file.fileno(), called.append, True)
+            await settled(lambda: called)
+            for _ in range(9):
+                await anyloop.sleep(0.001)
+            assert called == [True]
+            assert loop.remove_writer(file.fileno())
 
     anyloop.run(main())
 
