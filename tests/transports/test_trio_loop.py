@@ -304,6 +304,94 @@ def test_tasks():
     anyloop.run(main())
 
 
+@TRIO
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_what_is_raised_is_logged_and_the_others_go_on(each_loop, caplog, pair, kind):
+    """It would end the whole program."""
+    ours, theirs = pair
+
+    async def main():
+        loop, made = loops.here(), []
+        ways = loops.ways_of(loop)
+
+        def fail(what):
+            made.append(what)
+            raise kind(what)
+
+        async def work():
+            fail("work")
+
+        ways.spawn(work)
+        loop.call_soon(fail, "call")
+        loop.call_later(0.001, fail, "timer")
+        loop.add_reader(ours.fileno(), lambda: fail(ours.recv(1).decode()))
+        theirs.send(b"r")
+        await settled(lambda: sorted(made) == ["call", "r", "timer", "work"])
+        theirs.send(b"s")  # it is watched still
+        loop.call_soon(made.append, "next")
+        await settled(lambda: len(made) == 6)
+        loop.remove_reader(ours.fileno())
+        loop.at_end(lambda: fail("end"))
+
+    anyloop.run(main())
+    said = [record for record in caplog.records if "failed under trio" in record.message]
+    assert sorted(str(record.exc_info[1]) for record in said) == [
+        "call", "end", "r", "s", "timer", "work",
+    ]  # fmt: skip
+    assert {type(record.exc_info[1]) for record in said} == {kind}
+
+
+@TRIO
+def test_to_be_cancelled_is_no_failure(each_loop, caplog):
+    async def main():
+        ways = loops.ways_of(loops.here())
+        begun = []
+
+        async def work(error):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                begun.append(error)
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    if error is not None:
+                        raise error
+
+        tasks = [ways.spawn(work, error) for error in (None, KeyError("k"))]
+        await settled(lambda: len(begun) == 2)
+        for task in tasks:
+            task.cancel()
+        await anyloop.sleep(0.01)
+
+    anyloop.run(main())
+    (said,) = [record for record in caplog.records if "failed under trio" in record.message]
+    assert "KeyError" in repr(said.exc_info[1])
+
+
+@TRIO
+def test_nobody_waits_for_a_thread_whose_answer_nobody_wants(each_loop):
+    go, ended = threading.Event(), []
+
+    async def main():
+        loop = loops.here()
+
+        async def work():
+            try:
+                await loop.run_in_executor(None, go.wait)
+            finally:
+                ended.append(True)
+
+        task = loops.ways_of(loop).spawn(work)
+        await anyloop.sleep(0.01)
+        task.cancel()
+        try:
+            await settled(lambda: ended)
+        finally:
+            go.set()
+
+    anyloop.run(main())
+
+
 def test_limits():
     async def main():
         ways = loops.ways_of(loops.here())
