@@ -221,6 +221,8 @@ class Network:
         """Nothing passes on it any more, to the node (up), to the client, or either way."""
         wire.up_lost, wire.down_lost = wire.up_lost or up, wire.down_lost or down
         wire.excused = True
+        if down:
+            self._unheard(wire)
 
     def tell_client(self, wire: Wire, why: str) -> None:
         """The client learns that it is gone, soon."""
@@ -253,7 +255,13 @@ class Network:
             wire.up_quiet_ms = max(wire.up_quiet_ms, until_ms)
         if down:
             wire.down_quiet_ms = max(wire.down_quiet_ms, until_ms)
+            self._unheard(wire)
         wire.excused = True
+
+    def _unheard(self, wire: Wire) -> None:
+        """What tells the client to wait, if it is still under way, does not arrive in time."""
+        if wire.mute_ms >= self._now():
+            wire.speaks_ms = 0
 
     def lose(self, api: ApiKey, times: int) -> None:
         """The next answers of an API do not arrive: their connections are gone."""

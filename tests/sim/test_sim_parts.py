@@ -217,6 +217,25 @@ def test_a_node_hears_of_a_client_that_gives_up_unless_that_way_is_lost():
         assert ("closed" in street.node.got) is not up
 
 
+@pytest.mark.parametrize("fate", ["arrives", "is late", "is lost"])
+def test_who_is_to_wait_has_to_have_heard_of_it(fate):
+    street = Street()
+    network, wire = street.network, street.wire
+    question = frames.encode_request(m.HeartbeatRequest(group_id="g"), 4, 7, "m1")
+    told = m.HeartbeatResponse(throttle_time_ms=1_000)
+    network.client_sends(street.client, 1, question)
+    network.node_sends(1, frames.encode_response(told, 4, 7))
+    if fate == "is late":
+        network.hush(wire, street.now_ms + 500)
+    elif fate == "is lost":
+        network.lose_wire(wire)
+    street.run(street.now_ms + 10)
+    if fate == "arrives":
+        broken(Rule.THROTTLED, network.client_sends, street.client, 1, question)
+    else:
+        network.client_sends(street.client, 1, question)
+
+
 def test_what_ends_a_transaction_may_be_kept_from_lingering():
     street = Street()
     street.network.never_linger = frozenset({ApiKey.END_TXN})
