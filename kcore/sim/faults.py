@@ -16,6 +16,7 @@ from kcore.coordinator.group import CONSUMER_PROTOCOL, Group
 from kcore.sim.chance import Chance
 from kcore.sim.exact.movers import OUT
 from kcore.sim.nodes import JOURNALS, NodePeer
+from kcore.sim.operations import OPERATIONS
 from kcore.sim.plan import LATE_ANSWER_MAX_MS, UPGRADE, Fault
 from kcore.sim.processes import Process
 from kcore.sim.refusals import late, refusals
@@ -108,15 +109,6 @@ def _happen(world: World, chance: Chance, kind: Fault, mean_ms: int) -> None:
         world.at(world.now_ms + chance.around(mean_ms), _happen, world, chance, kind, mean_ms)
 
 
-def _say(
-    world: World, kind: Fault, who: str, *, until_ms: int | None = None, **detail: object
-) -> None:
-    if until_ms is not None:
-        detail["until_ms"] = until_ms
-    world.trace.event(What.FAULT, who, kind=kind.value, **detail)
-    world.judge.peace.touched(kind, who, world.now_ms, until_ms)
-
-
 # Connections -------------------------------------------------------------------------------------
 
 
@@ -124,7 +116,7 @@ def _cut(world: World, chance: Chance) -> None:
     wires = world.network.wires()
     if wires:
         wire = chance.one_of(wires)
-        _say(world, Fault.CUT, wire.client.name, node=wire.node.name)
+        world.fault(Fault.CUT, wire.client.name, node=wire.node.name)
         world.network.reset(wire)
 
 
@@ -133,7 +125,7 @@ def _half_open(world: World, chance: Chance) -> None:
     if wires:
         wire = chance.one_of(wires)
         told = chance.one_of(("nobody", "the client", "the node"))
-        _say(world, Fault.HALF_OPEN, wire.client.name, node=wire.node.name, told=told)
+        world.fault(Fault.HALF_OPEN, wire.client.name, node=wire.node.name, told=told)
         world.network.lose_wire(wire)
         if told == "the client":
             world.network.tell_client(wire, "connection reset")
@@ -147,13 +139,13 @@ def _split(world: World, chance: Chance) -> None:
         member = chance.one_of(members)
         node = chance.one_of(list(world.brokers.peers.values()))
         until_ms = world.now_ms + chance.between(500, 9_000)
-        _say(world, Fault.SPLIT, member.name, node=node.name, until_ms=until_ms)
+        world.fault(Fault.SPLIT, member.name, node=node.name, until_ms=until_ms)
         world.network.keep_apart(member.name, node.name, until_ms)
 
 
 def _refuse(world: World, chance: Chance) -> None:
     until_ms = world.now_ms + chance.between(500, 5_000)
-    _say(world, Fault.REFUSE, "network", until_ms=until_ms)
+    world.fault(Fault.REFUSE, "network", until_ms=until_ms)
     world.network.refused_until_ms = until_ms
 
 
@@ -162,7 +154,7 @@ def _stall(world: World, chance: Chance) -> None:
     if wires:
         wire = chance.one_of(wires)
         until_ms = world.now_ms + chance.between(200, 5_000)
-        _say(world, Fault.STALL, wire.client.name, node=wire.node.name, until_ms=until_ms)
+        world.fault(Fault.STALL, wire.client.name, node=wire.node.name, until_ms=until_ms)
         world.network.hush(wire, until_ms)
 
 
@@ -176,11 +168,11 @@ def _one_way(world: World, chance: Chance) -> None:
     way = "to the node" if up else "to the client"
     how = chance.one_of(("lost", "late", "late on all"))
     if how == "lost":
-        _say(world, Fault.ONE_WAY, name, node=node, how=how, way=way)
+        world.fault(Fault.ONE_WAY, name, node=node, how=how, way=way)
         network.lose_wire(wire, up=up, down=not up)
         return
     until_ms = world.now_ms + chance.between(500, 9_000)
-    _say(world, Fault.ONE_WAY, name, node=node, how=how, way=way, until_ms=until_ms)
+    world.fault(Fault.ONE_WAY, name, node=node, how=how, way=way, until_ms=until_ms)
     if how == "late":
         network.hush(wire, until_ms, up=up, down=not up)
     else:
@@ -195,7 +187,7 @@ def _node_crash(world: World, chance: Chance) -> None:
     if up:
         peer = chance.one_of(up)
         until_ms = world.now_ms + chance.between(200, 8_000)
-        _say(world, Fault.NODE_CRASH, peer.name, until_ms=until_ms)
+        world.fault(Fault.NODE_CRASH, peer.name, until_ms=until_ms)
         world.brokers.stop(peer)
         world.at(until_ms, _node_back, world, peer)
 
@@ -210,7 +202,7 @@ def _node_pause(world: World, chance: Chance) -> None:
     if able:
         peer = chance.one_of(able)
         until_ms = world.now_ms + chance.between(200, 8_000)
-        _say(world, Fault.NODE_PAUSE, peer.name, until_ms=until_ms)
+        world.fault(Fault.NODE_PAUSE, peer.name, until_ms=until_ms)
         for wire in world.network.all_wires():
             wire.excused = wire.excused or wire.node is peer
         peer.pause()
@@ -224,7 +216,7 @@ def _node_split(world: World, chance: Chance) -> None:
     one = chance.between(0, len(nodes) - 2)
     other = chance.between(one + 1, len(nodes) - 1)
     until_ms = world.now_ms + chance.between(200, 8_000)
-    _say(world, Fault.NODE_SPLIT, nodes[one].name, node=nodes[other].name, until_ms=until_ms)
+    world.fault(Fault.NODE_SPLIT, nodes[one].name, node=nodes[other].name, until_ms=until_ms)
     world.brokers.keep_apart(nodes[one], nodes[other])
     world.at(until_ms, world.brokers.join, nodes[one], nodes[other])
 
@@ -232,7 +224,7 @@ def _node_split(world: World, chance: Chance) -> None:
 def _lag(world: World, chance: Chance) -> None:
     node = chance.one_of(list(world.brokers.peers.values()))
     lag_ms = chance.one_of((0, 50, 500, 2_000))
-    _say(world, Fault.LAG, node.name, lag_ms=lag_ms)
+    world.fault(Fault.LAG, node.name, lag_ms=lag_ms)
     world.brokers.set_lag(node, lag_ms)
 
 
@@ -240,7 +232,7 @@ def _coordinator_move(world: World, chance: Chance) -> None:
     node = chance.one_of(list(world.brokers.peers.values()))
     if node.up:
         partition = chance.between(0, JOURNALS - 1)
-        _say(world, Fault.COORDINATOR_MOVE, node.name, journal=partition)
+        world.fault(Fault.COORDINATOR_MOVE, node.name, journal=partition)
         world.brokers.move_coordinator(partition, node)
 
 
@@ -248,27 +240,27 @@ def _leader_move(world: World, chance: Chance) -> None:
     tp = _partition(world, chance)
     node = chance.one_of(list(world.brokers.peers.values()))
     if tp is not None and node.up and world.brokers.move_leader(tp, node):
-        _say(world, Fault.LEADER_MOVE, node.name, partition=f"{tp.topic}-{tp.partition}")
+        world.fault(Fault.LEADER_MOVE, node.name, partition=f"{tp.topic}-{tp.partition}")
 
 
 def _refusal(world: World, chance: Chance) -> None:
     api, error = chance.one_of(refusals(world.plan))
     times = chance.between(1, 3)
-    _say(world, Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
+    world.fault(Fault.REFUSAL, "nodes", api=api.name, error=error.name, times=times)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.REFUSED, times, error=error))
 
 
 def _late_answer(world: World, chance: Chance) -> None:
     api = chance.one_of(late(world.plan))
     delay_ms = chance.between(50, LATE_ANSWER_MAX_MS)
-    _say(world, Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
+    world.fault(Fault.LATE_ANSWER, "nodes", api=api.name, delay_ms=delay_ms)
     world.brokers.cluster.mishaps.add(Mishap(api, Kind.DELAYED, delay_ms=delay_ms))
 
 
 def _lost_answer(world: World, chance: Chance) -> None:
     api = chance.one_of(late(world.plan))
     times = chance.between(1, 3)
-    _say(world, Fault.LOST_ANSWER, "nodes", api=api.name, times=times)
+    world.fault(Fault.LOST_ANSWER, "nodes", api=api.name, times=times)
     world.network.lose(api, times)
 
 
@@ -285,7 +277,7 @@ def _zombie(world: World, chance: Chance) -> None:
     if member is not None:
         session_ms = world.plan.session_timeout_ms
         until_ms = world.now_ms + chance.between(500, 2 * session_ms)
-        _say(world, Fault.ZOMBIE, member.name, until_ms=until_ms)
+        world.fault(Fault.ZOMBIE, member.name, until_ms=until_ms)
         member.pause_process()
         world.at(until_ms, member.resume_process)
 
@@ -294,7 +286,7 @@ def _slow(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
         until_ms = world.now_ms + chance.between(1_000, 2 * world.plan.max_poll_interval_ms)
-        _say(world, Fault.SLOW, member.name, until_ms=until_ms)
+        world.fault(Fault.SLOW, member.name, until_ms=until_ms)
         member.slow_until_ms = until_ms
 
 
@@ -303,7 +295,7 @@ def _throttle(world: World, chance: Chance) -> None:
     if member is not None:
         rate, value = chance.one_of(_RATES)
         until_ms = world.now_ms + chance.between(500, 8_000)
-        _say(world, Fault.THROTTLE, member.name, until_ms=until_ms, rate=f"{rate}={value}")
+        world.fault(Fault.THROTTLE, member.name, until_ms=until_ms, rate=f"{rate}={value}")
         world.brokers.limit(member.name, **{rate: value})
         world.at(until_ms, world.brokers.unlimit, member.name)
 
@@ -312,14 +304,14 @@ def _crash(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
         told = chance.happens(0.5)
-        _say(world, Fault.CRASH, member.name, told=told)
+        world.fault(Fault.CRASH, member.name, told=told)
         member.crash(told=told)
 
 
 def _leave(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
-        _say(world, Fault.LEAVE, member.name)
+        world.fault(Fault.LEAVE, member.name)
         member.close()
 
 
@@ -328,7 +320,7 @@ def _join(world: World, chance: Chance) -> None:
         taken = {member.name for member in world.living()}
         free = [slot for slot in world.slots if slot.name not in taken]
         slot = chance.one_of(free) if free else world.add_slot()
-        _say(world, Fault.JOIN, slot.name)
+        world.fault(Fault.JOIN, slot.name)
         world.start_member(slot)
 
 
@@ -341,7 +333,7 @@ def _restart(world: World, chance: Chance) -> None:
         return
     member = chance.one_of(able)
     twin = chance.happens(0.3)
-    _say(world, Fault.RESTART, member.name, twin=twin)
+    world.fault(Fault.RESTART, member.name, twin=twin)
     if twin:
         member.pause_process()
         world.at(world.now_ms + chance.between(100, 8_000), member.resume_process)
@@ -371,7 +363,7 @@ def _upgrade(world: World, chance: Chance) -> None:
     if isinstance(group, Group) and not group.supports(CONSUMER_PROTOCOL, slot.assignors):
         return
     world.slots[number] = slot
-    _say(world, Fault.UPGRADE, slot.name, assignors=", ".join(slot.assignors))
+    world.fault(Fault.UPGRADE, slot.name, assignors=", ".join(slot.assignors))
     for member in world.living():
         if member.name == slot.name:
             if chance.happens(0.5):
@@ -395,21 +387,21 @@ def _resubscribe(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
         topics = chance.some_of(world.topics, 0.6) or [chance.one_of(world.topics)]
-        _say(world, Fault.RESUBSCRIBE, member.name)
+        world.fault(Fault.RESUBSCRIBE, member.name)
         member.subscribe(tuple(topics))
 
 
 def _rejoin(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
-        _say(world, Fault.REJOIN, member.name)
+        world.fault(Fault.REJOIN, member.name)
         member.rejoin()
 
 
 def _hold(world: World, chance: Chance) -> None:
     member = _member(world, chance)
     if member is not None:
-        _say(world, Fault.HOLD, member.name)
+        world.fault(Fault.HOLD, member.name)
         member.pause_partitions(chance)
         world.at(world.now_ms + chance.between(100, 5_000), member.resume_partitions)
 
@@ -419,7 +411,7 @@ def _feature(world: World, chance: Chance) -> None:
     now = world.brokers.cluster.features.levels.get(TRANSACTIONS)
     if now is not None and world.brokers.live:
         level = chance.one_of([one for one in (0, 1, 2) if one != now and one >= min(now, 1)])
-        _say(world, Fault.FEATURE, TRANSACTIONS, level=level)
+        world.fault(Fault.FEATURE, TRANSACTIONS, level=level)
         world.brokers.cluster.finalize({TRANSACTIONS: level})
 
 
@@ -428,7 +420,7 @@ def _downgrade(world: World, chance: Chance) -> None:
     brokers = world.brokers
     if brokers.has_groups and brokers.live:
         until_ms = world.now_ms + chance.one_of((0, 300, 3_000, 9_000))
-        _say(world, Fault.DOWNGRADE, brokers.groups_feature, until_ms=until_ms)
+        world.fault(Fault.DOWNGRADE, brokers.groups_feature, until_ms=until_ms)
         brokers.use_groups(level=0)
         world.at(until_ms, brokers.use_groups)
 
@@ -440,21 +432,21 @@ def _grow(world: World, chance: Chance) -> None:
     if world.brokers.live and len(world.brokers.partitions()) < _PARTITIONS_MAX:
         name = chance.one_of(world.topics)
         if name not in world.gone:
-            _say(world, Fault.GROW, name)
+            world.fault(Fault.GROW, name)
             world.brokers.add_partitions(name, chance.between(1, 3))
 
 
 def _topic(world: World, chance: Chance) -> None:
     if world.brokers.live and len(world.topics) < _TOPICS_MAX:
         name = world.add_topic(chance.between(1, 4))
-        _say(world, Fault.TOPIC, name)
+        world.fault(Fault.TOPIC, name)
 
 
 def _trim(world: World, chance: Chance) -> None:
     tp = _partition(world, chance)
     until = None if tp is None else world.brokers.trim(tp, chance)
     if tp is not None and until is not None:
-        _say(world, Fault.TRIM, f"{tp.topic}-{tp.partition}", start_offset=until)
+        world.fault(Fault.TRIM, f"{tp.topic}-{tp.partition}", start_offset=until)
 
 
 def _partition(world: World, chance: Chance) -> TopicPartition | None:
@@ -476,7 +468,7 @@ def _remake(world: World, chance: Chance) -> None:
     if world.plan.exact and (name in outs or after < before):
         after = before  # who writes to a partition that is no more waits for its delivery timeout
     until_ms = world.now_ms + chance.one_of((0, 20, 300, 3_000, 9_000))
-    _say(world, Fault.REMAKE, name, until_ms=until_ms, partitions=after)
+    world.fault(Fault.REMAKE, name, until_ms=until_ms, partitions=after)
     world.gone[name] = after
     world.brokers.delete_topic(name)
     if until_ms == world.now_ms:
@@ -528,4 +520,5 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.ONE_WAY: _one_way,
     Fault.FEATURE: _feature,
     Fault.DOWNGRADE: _downgrade,
+    **OPERATIONS,
 }

@@ -14,6 +14,7 @@ from kcore.coordinator.consumer.group import ConsumerGroup
 from kcore.coordinator.consumer.member import ConsumerMember
 from kcore.events import PartitionsAssigned
 from kcore.sim.habits import Commit
+from kcore.sim.interventions import Alterations
 from kcore.sim.ledger import Asked, Ledger
 from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.promises import Promises
@@ -68,6 +69,7 @@ class Judge(Referee):
             named=plan.release < _IDS_SINCE,
             unnamed=plan.release < _COMMITS_BY_ID_SINCE,
         )
+        self.interventions = Alterations(self.offsets, self.logs)
         self.hands: dict[Member, Hands] = {}
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
         self.revocations = Revocations(

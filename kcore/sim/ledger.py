@@ -45,6 +45,9 @@ _WATCHED: Final = {
     ApiKey.INIT_PRODUCER_ID,
 }
 
+# So are these of who operates the cluster.
+_OPERATED: Final = {ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.DELETE_GROUPS}
+
 _NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
 
 
@@ -72,6 +75,8 @@ class Ledger:
 
     def __init__(self, plan: Plan, trace: Trace) -> None:
         self._trace = trace
+        # Who operates the cluster, and is no member: only these hear of it.
+        self.operators: dict[str, tuple[AskedWatcher, AnsweredWatcher]] = {}
         waits_ms = plan.max_poll_interval_ms + plan.session_timeout_ms + plan.rebalance_delay_ms
         self._bounds_ms = {
             ApiKey.JOIN_GROUP: 2 * waits_ms,
@@ -97,7 +102,8 @@ class Ledger:
             raise ViolationError(Rule.NO_FAULT, f"{wire.client.name} sent no whole request")
         api = ApiKey(key)
         message = None
-        if api in _WATCHED:
+        operator = self.operators.get(wire.client.name)
+        if api in (_WATCHED if operator is None else _OPERATED):
             message = frames.decode_request(memoryview(data)[4:]).message
         if wire.mute_ms < now_ms < wire.speaks_ms and not wire.client.deaf:
             raise ViolationError(
@@ -116,7 +122,7 @@ class Ledger:
             )
         if message is not None:
             self.open[api] += 1
-            for watcher in self.asked_watchers:
+            for watcher in self.asked_watchers if operator is None else operator[:1]:
                 watcher(wire, asked)
 
     def answered(self, wire: Wire, data: bytes, now_ms: int) -> ApiKey:
@@ -148,7 +154,8 @@ class Ledger:
         wire.excused = wire.excused or wire.throttle_ms > 0
         if asked.message is not None:
             self.open[asked.api] -= 1
-            for watcher in self.answered_watchers:
+            operator = self.operators.get(wire.client.name)
+            for watcher in self.answered_watchers if operator is None else operator[1:]:
                 watcher(wire, asked, answer)
         return asked.api
 

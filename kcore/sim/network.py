@@ -144,6 +144,7 @@ class Network:
         self._lost: Counter[ApiKey] = Counter()  # so many answers will not arrive
         # What is neither taken nor done any more once its client has lost that connection.
         self.never_linger: frozenset[ApiKey] = frozenset()
+        self.never_linger_of: set[str] = set()  # nor anything of these clients
         self.refused_until_ms = 0
         self.connects = 0
         self.counted: Callable[[str], None] = lambda _name: None
@@ -371,7 +372,10 @@ class Network:
 
     def _kept_from_lingering(self, wire: Wire) -> bool:
         """Its client is gone: whether the node gives up what it was asked, too, soon."""
-        late = wire.node_open and any(asked.api in self.never_linger for asked in wire.asked)
+        late = wire.node_open and any(
+            asked.api in self.never_linger or wire.client.name in self.never_linger_of
+            for asked in wire.asked
+        )
         if late:
             self.lose_wire(wire)
             self.tell_node(wire, "connection reset")

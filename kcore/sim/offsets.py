@@ -26,6 +26,7 @@ class Committed:
     history: list[int] = field(default_factory=lambda: [0])  # confirmed; nothing: from the first
     # How often each was asked for since, and not refused: one may count, and another be refused.
     possible: Counter[int] = field(default_factory=Counter)
+    asks: list[int] = field(default_factory=list)  # all that was ever asked for
     # Without a topic id: not answered; and those that may have been meant for another life.
     unnamed: Counter[int] = field(default_factory=Counter)
     strays: Counter[int] = field(default_factory=Counter)
@@ -240,6 +241,7 @@ class Offsets:
                     f"{name} commits {offset} in {_name(tp)} and is done up to {allowed}",
                 )
             committed.possible[offset] += 1
+            committed.asks.append(offset)
             if lives is None:
                 committed.unnamed[offset] += 1
             if stray:
@@ -274,6 +276,28 @@ class Offsets:
         committed.history.append(offset)
         committed.possible.clear()
         self.commits += 1
+
+    # By who operates the cluster -----------------------------------------------------------------
+
+    def altering(self, group_id: str, tp: TopicPartition, offset: int) -> None:
+        """Somebody who is no member wants the group to go on there; nothing committed: 0."""
+        committed = self.of(group_id, tp)
+        committed.possible[offset] += 1
+        committed.asks.append(offset)
+        self._logs.excuse(group_id, tp, self._logs.life(tp.topic), offset)
+
+    def altered(
+        self, group_id: str, tp: TopicPartition, offset: int, life: int, *, deleted: bool = False
+    ) -> None:
+        """The coordinator has taken it."""
+        committed = self.of(group_id, tp, life)
+        committed.sure, committed.generation = None if deleted else offset, -1
+        committed.history.append(offset)
+        committed.possible.clear()
+
+    def groups_of(self, group_id: str) -> list[tuple[TopicPartition, int]]:
+        """Where a group may have committed anything, in which life."""
+        return [(tp, life) for known, tp, life in self.committed if known == group_id]
 
     def void(self, group_id: str, tp: TopicPartition, offset: int, life: int) -> None:
         """The coordinator has taken it, of a topic that is deleted: it comes no more."""

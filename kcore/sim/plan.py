@@ -50,6 +50,7 @@ class Fault(Enum):
     ONE_WAY = "one-way"  # what goes one way is lost, or late, and the rest passes
     FEATURE = "feature"  # the cluster begins to use another transaction.version
     DOWNGRADE = "downgrade"  # it is without group.version, or share.version, for a while
+    AUDIT = "audit"  # an admin client looks at a group, and at what it has committed
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -68,7 +69,10 @@ _LATER: Final = {
     Fault.ONE_WAY,
     Fault.FEATURE,
     Fault.DOWNGRADE,
+    Fault.AUDIT,
 }
+# Those that an admin client is asked for.
+OPERATED: Final = {Fault.AUDIT}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kcore.sim.attendance import Attendance
+from kcore.sim.interventions import Interventions
 from kcore.sim.logs import Logs
 from kcore.sim.peace import Peace
 from kcore.sim.trace import Trace, What
@@ -55,6 +56,7 @@ class Referee:
         self._topic_ids: dict[str, bytes] = {}
         self._topic_lives: dict[bytes, int] = {}
         self.watch: Watch | None = None
+        self.interventions = Interventions()
         self.touches = 0  # of groups, since somebody looked at their books
         self.peace = Peace(plan)
         self.attendance = Attendance(plan, self.peace, now, group_of)

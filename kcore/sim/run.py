@@ -89,6 +89,8 @@ def close(world: World) -> None:
     """
     end_ms = world.now_ms + world.plan.settle_within_ms
     world.ending = True
+    if not world.dismiss():
+        raise ViolationError(Rule.OPERATED, "the admin client does not close")
     for member in list(world.living()):
         member.close()
     left = left_behind(world)

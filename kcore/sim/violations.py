@@ -42,6 +42,7 @@ class Rule(Enum):
     READ_COMMITTED = "who reads what is committed gets nothing else"
     MOVED_ONCE = "what is made of a record is committed once"
     FENCED = "who has lost its id writes no more, and nobody loses it for nothing"
+    OPERATED = "who operates the cluster is told in time, and what is so"
     COHERENT = "the coordinator's books agree with each other"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from kcore.sim.plan import Fault, Plan
+from kcore.sim.plan import OPERATED, Fault, Plan
 from kcore.sim.violations import Rule
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.RESUBSCRIBE: ("members", "a member subscribes to other topics"),
     Fault.REJOIN: ("members", "a member asks for a rebalance"),
     Fault.HOLD: ("members", "a member pauses partitions, and resumes them"),
+    Fault.AUDIT: ("groups", "an admin client looks at a group, and at what it has committed"),
     Fault.GROW: ("topics", "a topic gets more partitions"),
     Fault.TOPIC: ("topics", "a topic is made that members wait for"),
     Fault.TRIM: ("topics", "the oldest records of a partition are deleted"),
@@ -128,6 +129,8 @@ def _unjudged(plan: Plan) -> set[Rule]:
         others = _OF_SHARES | _OF_CONSUMERS | _OF_MEMBERS
     else:
         others = _OF_PRODUCERS | (_OF_CONSUMERS if plan.share else _OF_SHARES)
+    if not OPERATED & plan.faults.keys():
+        others |= {Rule.OPERATED}
     if Fault.THROTTLE not in plan.faults:
         others |= {Rule.THROTTLED}
     return others if plan.close_share else others | {Rule.REMAINS}

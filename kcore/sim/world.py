@@ -27,6 +27,7 @@ from kcore.sim.ledger import Ledger
 from kcore.sim.members import Member
 from kcore.sim.network import Network, NodeSide
 from kcore.sim.nodes import Brokers
+from kcore.sim.operators import OPERATOR, Operator
 from kcore.sim.plan import CLOCKS_BEGIN_MS, UPGRADE, Fault, Plan
 from kcore.sim.processes import Process
 from kcore.sim.producers import Producer
@@ -35,7 +36,7 @@ from kcore.sim.share.custody import Term
 from kcore.sim.share.judge import ShareJudge
 from kcore.sim.share.members import ShareMember
 from kcore.sim.stage import Stage
-from kcore.sim.trace import Trace
+from kcore.sim.trace import Trace, What
 from kcore.sim.violations import Rule, ViolationError, escaped
 from kcore.sim.watch import Watch, judge_groups
 from kcore.structs import TopicPartition
@@ -48,6 +49,8 @@ _TURNS_PER_PEER: Final = 300
 _ROLES: Final = (Role.WRITER, Role.MOVER, Role.READER, Role.WRITER, Role.MOVER)
 
 _MEMBERS_PER_TOUCH: Final = 10
+
+_OPERATOR_STREAM: Final = 0x0BE8
 
 # How soon a supervisor starts a process that was refused.
 _SUPERVISOR_MS: Final = 2_000
@@ -94,6 +97,7 @@ class World:
         self.topics: list[str] = []
         self.gone: dict[str, int] = {}  # those that are deleted now; of how many they will be
         self.members: list[Process] = []  # those that have not ended
+        self._operator: Operator | None = None
         self.started = 0
         for _ in range(plan.topics):
             self.add_topic(plan.partitions)
@@ -174,6 +178,23 @@ class World:
         self.now_ms = max(self.now_ms, end_ms)
 
     # Who is there --------------------------------------------------------------------------------
+
+    @property
+    def operator(self) -> Operator:
+        """Who operates the cluster; it comes when there is something to do."""
+        if self._operator is None:
+            chance = self._chance.beside(self.plan.seed ^ _OPERATOR_STREAM)
+            self._operator = Operator(self.stage, self.brokers.bootstrap, chance)
+            about = self.judge.interventions
+            self.ledger.operators[OPERATOR] = about.asked, about.answered
+            self.network.never_linger_of.add(OPERATOR)
+        return self._operator
+
+    def dismiss(self) -> bool:
+        """Nothing is to be done any more; whether nobody does."""
+        if self._operator is not None and not self._operator.ended:
+            self._operator.close()
+        return self._operator is None or self._operator.ended
 
     def _find(self, action: Connect) -> NodeSide:
         return self.brokers.find(action)
@@ -288,6 +309,15 @@ class World:
             if slot.role in roles:
                 roles.remove(slot.role)
                 self.start_member(slot)
+
+    def fault(
+        self, kind: Fault, who: str, *, until_ms: int | None = None, **detail: object
+    ) -> None:
+        """One happens. who: whom it hits."""
+        if until_ms is not None:
+            detail["until_ms"] = until_ms
+        self.trace.event(What.FAULT, who, kind=kind.value, **detail)
+        self.judge.peace.touched(kind, who, self.now_ms, until_ms)
 
     def add_topic(self, partitions: int) -> str:
         """A topic more."""

@@ -1,18 +1,24 @@
-"""Bugs that only show where a cluster is operated: see test_sim_canaries."""
+"""Bugs that only show where somebody operates the cluster: see test_sim_canaries."""
 
 from __future__ import annotations
 
 import pytest
-from sim_planting import planted
-from sim_runs import healthy
+from sim_planting import every, planted
+from sim_runs import healthy, sharing
 
+from kcore.admin.core import _Operation
+from kcore.coordinator.fetches import Fetches
 from kcore.group.consumer_heartbeat import ConsumerHeartbeats
 from kcore.sim import Fault, Rule
 
 SEEDS = 10
 
 
-def consuming(seed, *kinds):
+def reading(seed, *kinds):
+    return healthy(seed, *kinds, brokers=2)
+
+
+def by_epochs(seed, *kinds):
     return healthy(seed, *kinds, brokers=2, consumer_share=1.0)
 
 
@@ -21,10 +27,29 @@ def a_refusal_of_the_protocol_is_no_matter(patch):
     patch.setattr(ConsumerHeartbeats, "_fatal", lambda *_: None)
 
 
+def some_operations_are_forgotten(patch):
+    every(7, patch, _Operation, "handle_tick", lambda _original, self, _now_ms: forget(self))
+
+
+def forget(operation):
+    operation._askings.clear()
+    operation._places.abandoned = operation._begun = True
+    operation._go_on = lambda _outcomes: None
+
+
+def not_all_is_told_of(patch):
+    """Of what a group has committed."""
+    every(3, patch, Fetches, "_everything", lambda original, *about: original(*about)[1:])
+
+
 BUGS = [
-    (a_refusal_of_the_protocol_is_no_matter, consuming, Fault.DOWNGRADE, Rule.SETTLES),
+    (a_refusal_of_the_protocol_is_no_matter, by_epochs, Fault.DOWNGRADE, Rule.SETTLES),
+    (some_operations_are_forgotten, reading, Fault.AUDIT, Rule.OPERATED),
+    (some_operations_are_forgotten, sharing, Fault.AUDIT, Rule.OPERATED),
+    (not_all_is_told_of, reading, Fault.AUDIT, Rule.OPERATED),
+    (not_all_is_told_of, by_epochs, Fault.AUDIT, Rule.OPERATED),
 ]
-QUICK = {a_refusal_of_the_protocol_is_no_matter}
+QUICK = {a_refusal_of_the_protocol_is_no_matter, not_all_is_told_of}
 
 
 @pytest.mark.parametrize(("bug", "play", "kind", "rule"), planted(BUGS, QUICK))
