@@ -117,15 +117,18 @@ class Offsets:
         self, name: str, group_id: str, hands: Hands, tp: TopicPartition, records: Sequence[Any]
     ) -> None:
         """Records follow one another, from where the group has left off."""
+        loose = tp in hands.loose
         for life, part in self._by_life(group_id, hands, tp, records):
             known = hands.lives.get(tp, life)
+            # What nobody knew the life of was of this one, if these go on there.
+            onward = loose and part[0].offset == hands.position.get(tp)
             if life < known and tp not in hands.loose:
                 raise ViolationError(
                     Rule.NEVER_SKIPS,
                     f"{name} got {part[0].offset} of {_name(tp)} as it was before it was deleted,"
                     " after records of the one that was made anew",
                 )
-            self._follow(name, group_id, hands, tp, part, life, begins=life > known)
+            self._follow(name, group_id, hands, tp, part, life, begins=life > known and not onward)
 
     def _by_life(
         self, group_id: str, hands: Hands, tp: TopicPartition, records: Sequence[Any]
@@ -175,6 +178,10 @@ class Offsets:
             others = [*self.of(group_id, tp, life).strays]
             if begins and self._named and expected is not None:
                 others.append(expected)
+            elif self._named:  # where it was to begin in another one, and got nothing there
+                for former in range(hands.begun.get(tp, (life, 0))[0], life):
+                    others += self.of(group_id, tp, former).candidates()
+                    others += self._logs.starts(tp, former)
             known = self._may_begin(group_id, hands, tp, life, first)
             if not known and first > max(others, default=-1):
                 starts = sorted(self.beginnings(group_id, hands, tp, life).union(others))

@@ -439,7 +439,7 @@ def unknown_to(plan: Plan) -> set[Fault]:
         return NOT_OF_EXACT
     if plan.share:
         return NOT_OF_SHARES
-    return {Fault.FEATURE} if plan.assignors == UPGRADE[:1] else {Fault.FEATURE, Fault.UPGRADE}
+    return {Fault.FEATURE, *(_LOADING if Fault.UPGRADE in plan.faults else (Fault.UPGRADE,))}
 
 
 def faults_of(

@@ -23,6 +23,7 @@ from kcore.sim.logs import Logs
 from kcore.sim.network import Network
 from kcore.sim.offsets import Hands, Offsets
 from kcore.sim.peace import Peace
+from kcore.sim.plan import upgrading
 from kcore.sim.rounds import Rounds
 from kcore.sim.shares import Shares
 from kcore.sim.trace import Trace, What
@@ -73,6 +74,9 @@ def test_a_plan_is_its_seed_and_can_be_overruled():
     assert faults_of(["none"], plan, random.Random, 3) == {}
     others = {Fault.UPGRADE, Fault.FEATURE}
     assert set(faults_of(["all"], plan, random.Random, 3)) == set(Fault) - others
+    rolling = upgrading(plan, 1_000)  # a coordinator that loads it would refuse the last
+    others = {Fault.FEATURE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE}
+    assert set(faults_of(["all"], rolling, random.Random, 3)) == set(Fault) - others
     assert set(faults_of(["cut", "slow"], plan, random.Random, 3)) == {Fault.CUT, Fault.SLOW}
     with pytest.raises(ValueError, match="earthquake"):
         faults_of(["earthquake"], plan, random.Random, 3)
@@ -348,6 +352,36 @@ def test_a_record_of_either_life_is_of_the_one_in_which_its_reader_may_begin():
     other = Hands(begun={T0: (0, 1)})
     offsets.handed("m2", "g", other, T0, records(1, b"c"))
     assert other.lives[T0] == 0
+
+
+def test_records_of_either_life_are_of_that_in_which_the_next_ones_are():
+    logs = Logs()
+    logs.written(T0, [b"a", b"b"])  # nobody is told
+    logs.topic_gone(T0.topic)
+    logs.written(T0, [b"c", b"d"])
+    logs.acknowledged(T0, 2, [b"c", b"d"])
+    offsets, hands = Offsets(logs), Hands(begun={T0: (0, 0)})
+    offsets.handed("m1", "g", hands, T0, records(0, b"a", b"b"))
+    assert hands.lives[T0] == 0
+    other = replace(hands, position={T0: 2}, loose={T0}, lives={T0: 0})
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", other, T0, records(3, b"d"))
+    offsets.handed("m1", "g", hands, T0, records(2, b"c"))
+    assert hands.lives[T0] == 1
+
+
+def test_by_names_a_member_goes_on_where_it_was_to_begin_in_the_topic_before():
+    """The log of that had been trimmed, and nothing of it had come."""
+    logs = Logs()
+    logs.trimmed(T0, 2)
+    hands = Hands(begun={T0: (0, 0)})
+    logs.topic_gone(T0.topic)
+    logs.written(T0, [b"a", b"b", b"c", b"d"])
+    logs.acknowledged(T0, 0, [b"a", b"b", b"c", b"d"])
+    broken(Rule.NEVER_SKIPS, Offsets(logs).handed, "m1", "g", hands, T0, records(2, b"c"))
+    offsets = Offsets(logs, named=True, unnamed=True)
+    broken(Rule.NEVER_SKIPS, offsets.handed, "m1", "g", hands, T0, records(3, b"d"))
+    offsets.handed("m1", "g", hands, T0, records(2, b"c"))
+    assert logs.missing("g", T0) == [2, 3]
 
 
 def test_reading_begins_where_the_group_left_off_and_goes_on_one_by_one():
