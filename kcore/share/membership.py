@@ -266,10 +266,11 @@ class ShareMembership:
             self._rejoins = 0
         self._machine.move(ShareInput.ANSWERED)
         # An assignment is told once, with its epoch, perhaps on a connection that is gone: to a
-        # heartbeat that lingered there. Whoever says all is told all.
-        missed = body.assignment is None and body.member_epoch != self.epoch
-        self.epoch = body.member_epoch
+        # heartbeat that lingered there. Whoever says all is told all. And one that lingered may
+        # have had other topics, behind those that are read now: the coordinator is told them again.
         as_before = self._told == topics
+        missed = body.member_epoch != self.epoch and (body.assignment is None or as_before)
+        self.epoch = body.member_epoch
         self._told = None if missed else topics
         self._interval_ms = body.heartbeat_interval_ms
         self._failures = 0

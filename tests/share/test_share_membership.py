@@ -88,6 +88,34 @@ def test_who_hears_of_an_epoch_without_an_assignment_asks_for_all(cluster, world
     assert said == [["t"], None, ["t"]]
 
 
+def test_topics_are_told_again_when_a_join_may_have_come_behind_them(cluster, world):
+    """It had lingered with fewer topics on a connection that is gone: nobody was given the rest."""
+    cluster.topics["u"], cluster.topic_ids["u"] = 1, b"u" * 16
+    client = ShareClient(world, {}).subscribe("t", "u")
+    client.polled()
+    cluster.epoch += 1
+    assignment = m.ShareGroupHeartbeatResponse.Assignment(
+        topic_partitions=[
+            m.ShareGroupHeartbeatResponse.TopicPartitions(
+                topic_id=cluster.topic_ids["t"], partitions=[0]
+            )
+        ]
+    )
+    answers = iter(
+        [
+            m.ShareGroupHeartbeatResponse(
+                member_epoch=cluster.epoch, heartbeat_interval_ms=5_000, assignment=assignment
+            )
+        ]
+    )
+    cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: next(answers, None)
+    world.run(6_000, polls_ms=500)
+    assert [len(event.partitions) for event in client.of(PartitionsAssigned)] == [2, 1, 2]
+    said = [one.subscribed_topic_names for one in asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)]
+    assert said[:3] == [["t", "u"], None, ["t", "u"]]
+    assert not any(said[3:])
+
+
 @pytest.mark.parametrize(
     "code",
     [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND],

@@ -10,7 +10,7 @@ import pytest
 
 from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
 from kcore.sim.chance import Chance
-from kcore.sim.plan import CONSUMER_SINCE, NodeTime, draw_first, exact, shared
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime, draw_first, exact, faults_of, shared
 
 # Where most bugs have their chance.
 BUSY = (Fault.ZOMBIE, Fault.NODE_CRASH, Fault.COORDINATOR_MOVE, Fault.CRASH, Fault.JOIN, Fault.CUT)
@@ -45,6 +45,14 @@ def drawn_of(seed: int, consumer_share: float) -> Outcome:
     plan = plain(seed)
     release = max(plan.release, CONSUMER_SINCE)
     return run(replace(plan, release=release, consumer_share=consumer_share))
+
+
+def all_but_later(plan: Plan, last: Fault) -> Plan:
+    """With all faults there were when `last` was the newest: as `--faults all` drew them then."""
+    faults = faults_of(["all"], plan, random.Random, plan.seed)
+    kinds = list(Fault)
+    known = kinds[: kinds.index(last) + 1]
+    return replace(plan, faults={kind: ms for kind, ms in faults.items() if kind in known})
 
 
 def drawn_share(seed: int) -> Outcome:

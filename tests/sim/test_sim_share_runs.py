@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from sim_runs import drawn, drawn_share, run, sharing, well
+from sim_runs import all_but_later, drawn, drawn_share, run, sharing, well
 
 from kcore.sim import Fault, Plan, Rule, plan_of
 from kcore.sim.plan import NOT_OF_SHARES, faults_of, shared
@@ -44,6 +44,17 @@ def test_seeds_go_well(seed):
 )
 def test_seeds_that_found_something_go_well(seed):
     well(drawn_share(seed))
+
+
+@pytest.mark.parametrize(
+    ("seed", "last"),
+    [
+        (3_002_334, Fault.AUDIT),  # a join with fewer topics came behind the next one
+    ],
+)
+def test_seeds_that_found_something_with_all_faults_go_well(seed, last):
+    plan = shared(plan_of(random.Random, seed), random.Random)
+    well(run(all_but_later(plan, last)))
 
 
 @pytest.mark.parametrize(
