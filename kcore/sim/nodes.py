@@ -15,6 +15,7 @@ from kcore.coordinator.share.options import EARLIEST
 from kcore.coordinator.transactions import TransactionConfig
 from kcore.sim.chance import Chance
 from kcore.sim.clock import Clock
+from kcore.sim.operations import least_heartbeat_ms, least_session_ms
 from kcore.sim.plan import Plan
 from kcore.sim.stage import Stage
 from kcore.sim.trace import What
@@ -149,6 +150,8 @@ class Brokers:
             group_consumer_session_timeout_ms=plan.session_timeout_ms,
             group_consumer_heartbeat_interval_ms=plan.heartbeat_interval_ms,
             group_consumer_assignment_interval_ms=plan.assignment_interval_ms,
+            group_consumer_min_session_timeout_ms=least_session_ms(plan),
+            group_consumer_min_heartbeat_interval_ms=least_heartbeat_ms(plan),
             group_share_assignment_interval_ms=0,
             **share,
         )
@@ -386,13 +389,13 @@ class Brokers:
 def _share_options(plan: Plan) -> dict[str, int]:
     """What share groups have, and bounds that let them."""
     options = {
-        "session_timeout_ms": plan.session_timeout_ms,
-        "heartbeat_interval_ms": plan.heartbeat_interval_ms,
-        "record_lock_duration_ms": plan.lock_ms,
-        "delivery_count_limit": plan.delivery_limit,
+        "session_timeout_ms": (plan.session_timeout_ms, least_session_ms(plan)),
+        "heartbeat_interval_ms": (plan.heartbeat_interval_ms, least_heartbeat_ms(plan)),
+        "record_lock_duration_ms": (plan.lock_ms, plan.lock_ms),
+        "delivery_count_limit": (plan.delivery_limit, plan.delivery_limit),
     }
     return {
         f"group_share_{bound}{name}": value
-        for name, value in options.items()
-        for bound in ("", "min_")
+        for name, values in options.items()
+        for bound, value in zip(("", "min_"), values, strict=True)
     }

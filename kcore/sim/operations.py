@@ -8,13 +8,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kcore.admin.commits import list_group_offsets
-from kcore.admin.groups import describe_groups
+from kcore.admin.configs import alter_configs
+from kcore.admin.groups import describe_groups, remove_group_members
 from kcore.admin.shares import list_share_group_offsets
-from kcore.sim.plan import Fault
+from kcore.admin.values import AlterConfigOp, ConfigResourceType, MemberToRemove
+from kcore.sim.plan import RETUNED_DELIVERIES, Fault, Plan
 
 if TYPE_CHECKING:
     from kcore.errors import KafkaError
     from kcore.sim.chance import Chance
+    from kcore.sim.processes import Process
     from kcore.sim.world import World
 
 
@@ -45,6 +48,75 @@ def _audit(world: World, chance: Chance) -> None:
         operator.ask(list_group_offsets({group_id: None}, require_stable=True), then)
 
 
+def least_session_ms(plan: Plan) -> int:
+    """The shortest session that may be set."""
+    return plan.session_timeout_ms * 2 // 3
+
+
+def least_heartbeat_ms(plan: Plan) -> int:
+    """The shortest interval between heartbeats that may be set."""
+    return plan.heartbeat_interval_ms // 2
+
+
+def _tunings(plan: Plan) -> dict[str, tuple[int | str, ...]]:
+    """What may be set, and to what: sessions no longer than at first, locks and deliveries no less;
+    never so that an interval is above the time that a member has.
+    """
+    kind = "share" if plan.share else "consumer"
+    tunings: dict[str, tuple[int | str, ...]] = {
+        f"{kind}.session.timeout.ms": (plan.session_timeout_ms, least_session_ms(plan)),
+        f"{kind}.heartbeat.interval.ms": (plan.heartbeat_interval_ms, least_heartbeat_ms(plan)),
+    }
+    interval_ms = plan.assignment_interval_ms
+    if not plan.share:
+        return tunings | {"consumer.assignment.interval.ms": (0, interval_ms)}
+    return tunings | {
+        "share.record.lock.duration.ms": (plan.lock_ms, plan.longest_lock_ms),
+        "share.delivery.count.limit": tuple(
+            range(plan.delivery_limit, plan.delivery_limit + RETUNED_DELIVERIES + 1)
+        ),
+        "share.partition.max.record.locks": (100, 2_000),
+        "share.assignment.interval.ms": (0, interval_ms),
+    }
+
+
+def _retune(world: World, chance: Chance) -> None:
+    group_id, tunings = _group(world, chance), _tunings(world.plan)
+    name = chance.one_of(list(tunings))
+    value = str(chance.one_of(tunings[name]))
+    change = (AlterConfigOp.SET, value)
+    if chance.happens(0.2):
+        change, value = (AlterConfigOp.DELETE, None), "as by default"
+    world.fault(Fault.RETUNE, group_id, option=f"{name}: {value}")
+    world.operator.ask(
+        alter_configs(
+            {(ConfigResourceType.GROUP, group_id): {name: change}},
+            validate_only=False,
+            raise_on_unknown=False,
+            raise_errors=True,
+        ),
+        _nothing,
+    )
+
+
+def _evict(world: World, chance: Chance) -> None:
+    """By its name, if it has one, or by the id that it has now."""
+    able = [member for member in world.living() if not member.closing and member.member_id]
+    if not able:
+        return
+    member: Process = chance.one_of(able)
+    instance_id = member.habits.instance_id
+    world.fault(Fault.EVICT, member.name)
+    who = MemberToRemove(
+        member_id=None if instance_id else member.member_id,
+        group_instance_id=instance_id,
+        reason="the operator wants it",
+    )
+    world.operator.ask(remove_group_members(member.group_id, [who], raise_errors=False), _nothing)
+
+
 OPERATIONS: Final[dict[Fault, Callable[[World, Chance], None]]] = {
     Fault.AUDIT: _audit,
+    Fault.RETUNE: _retune,
+    Fault.EVICT: _evict,
 }

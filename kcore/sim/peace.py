@@ -24,6 +24,7 @@ _OF_ONE: Final = {
     Fault.SLOW,
     Fault.RESTART,
     Fault.THROTTLE,
+    Fault.EVICT,
 }
 
 # They touch all members, through the nodes. Whoever hears of another leader makes sure of its
@@ -41,8 +42,10 @@ _OF_ALL: Final = {
 # So do these, at any time from now on until the world heals.
 _LASTING: Final = {Fault.REFUSAL, Fault.LATE_ANSWER, Fault.LOST_ANSWER, Fault.LAG}
 
-# How long it may take until a static member's twin is there and the one before has woken up.
-_RESTART_MS: Final = 12_000
+# How long it may take until a static member's twin is there and the one before has woken up; or
+# until a member is removed.
+_LATE: Final = {Fault.RESTART, Fault.EVICT}
+_LATE_MS: Final = 12_000
 
 _NEVER_TOUCHED: Final = -1
 
@@ -64,8 +67,8 @@ class Peace:
         elif kind in _OF_ALL:
             self._all_ms = max(self._all_ms, end_ms)
         elif kind in _OF_ONE:
-            if kind is Fault.RESTART:
-                end_ms += _RESTART_MS
+            if kind in _LATE:
+                end_ms += _LATE_MS
             ends = self._slow_ms if kind is Fault.SLOW else self._one_ms
             ends[who] = max(ends.get(who, _NEVER_TOUCHED), end_ms)
 

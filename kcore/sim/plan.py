@@ -51,6 +51,8 @@ class Fault(Enum):
     FEATURE = "feature"  # the cluster begins to use another transaction.version
     DOWNGRADE = "downgrade"  # it is without group.version, or share.version, for a while
     AUDIT = "audit"  # an admin client looks at a group, and at what it has committed
+    RETUNE = "retune"  # an option of a group is set
+    EVICT = "evict"  # an admin client removes a member from its group
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -70,9 +72,11 @@ _LATER: Final = {
     Fault.FEATURE,
     Fault.DOWNGRADE,
     Fault.AUDIT,
+    Fault.RETUNE,
+    Fault.EVICT,
 }
 # Those that an admin client is asked for.
-OPERATED: Final = {Fault.AUDIT}
+OPERATED: Final = {Fault.AUDIT, Fault.RETUNE, Fault.EVICT}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
@@ -110,6 +114,7 @@ NOT_OF_SHARES: Final = {
     Fault.UPGRADE,
     Fault.THROTTLE,
     Fault.FEATURE,
+    Fault.EVICT,
 }
 _SHARE_STREAM: Final = 0x5A4E
 
@@ -127,6 +132,11 @@ _EXACT_RELEASES: Final = ((4, 3), (4, 3), (4, 3), (3, 3))
 
 # From this transaction.version on each transaction has an epoch of its own (KIP-890).
 EPOCHS_SINCE: Final = 2
+
+# Where options of groups are set: locks may last so many times as long, and records be delivered
+# so many times more often.
+RETUNED_LOCKS: Final = 2
+RETUNED_DELIVERIES: Final = 2
 
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
@@ -202,6 +212,16 @@ class Plan:
     delivery_slack_ms: int = 20_000  # of the delivery timeout, beyond one request's
 
     @property
+    def longest_lock_ms(self) -> int:
+        """How long a record is locked at most, whatever is set."""
+        return self.lock_ms * (RETUNED_LOCKS if Fault.RETUNE in self.faults else 1)
+
+    @property
+    def highest_delivery_limit(self) -> int:
+        """How often a record may be delivered at most, whatever is set."""
+        return self.delivery_limit + (RETUNED_DELIVERIES if Fault.RETUNE in self.faults else 0)
+
+    @property
     def has_epochs(self) -> bool:
         """Whether each transaction has an epoch of its own, all the time."""
         return self.transaction_version >= EPOCHS_SINCE and Fault.FEATURE not in self.faults
@@ -224,7 +244,7 @@ class Plan:
             return self.settle_ms
         sessions_ms = 2 * self.session_timeout_ms + self.rebalance_delay_ms
         if self.share:
-            sessions_ms += 3 * self.lock_ms
+            sessions_ms += 3 * self.longest_lock_ms
         if self.exact:  # one that nobody ends is ended by its timeout, and others wait for that
             sessions_ms += 2 * self.transaction_timeout_ms
         return self.max_poll_interval_ms + sessions_ms + 2 * self.request_timeout_ms + _SLACK_MS

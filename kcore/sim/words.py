@@ -46,6 +46,8 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.REJOIN: ("members", "a member asks for a rebalance"),
     Fault.HOLD: ("members", "a member pauses partitions, and resumes them"),
     Fault.AUDIT: ("groups", "an admin client looks at a group, and at what it has committed"),
+    Fault.RETUNE: ("groups", "an option of a group is set"),
+    Fault.EVICT: ("groups", "an admin client removes a member from its group"),
     Fault.GROW: ("topics", "a topic gets more partitions"),
     Fault.TOPIC: ("topics", "a topic is made that members wait for"),
     Fault.TRIM: ("topics", "the oldest records of a partition are deleted"),

@@ -9,6 +9,7 @@ from sim_runs import healthy, sharing
 from kcore.admin.core import _Operation
 from kcore.coordinator.fetches import Fetches
 from kcore.group.consumer_heartbeat import ConsumerHeartbeats
+from kcore.group.reconciliation import Reconciliation
 from kcore.sim import Fault, Rule
 
 SEEDS = 10
@@ -42,8 +43,14 @@ def not_all_is_told_of(patch):
     every(3, patch, Fetches, "_everything", lambda original, *about: original(*about)[1:])
 
 
+def who_is_removed_goes_on(patch):
+    """And nobody tells its application that it has lost what it had."""
+    patch.setattr(Reconciliation, "_lose", lambda self, _now_ms: self._join("never mind"))
+
+
 BUGS = [
     (a_refusal_of_the_protocol_is_no_matter, by_epochs, Fault.DOWNGRADE, Rule.SETTLES),
+    (who_is_removed_goes_on, by_epochs, Fault.EVICT, Rule.OWNED_ONCE),
     (some_operations_are_forgotten, reading, Fault.AUDIT, Rule.OPERATED),
     (some_operations_are_forgotten, sharing, Fault.AUDIT, Rule.OPERATED),
     (not_all_is_told_of, reading, Fault.AUDIT, Rule.OPERATED),

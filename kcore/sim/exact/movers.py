@@ -122,6 +122,11 @@ class Mover(Process):
         return ConsumerConfig.from_options(options)
 
     @property
+    def member_id(self) -> str:
+        """What its group calls it; empty before it is told."""
+        return self.core.group_metadata().member_id
+
+    @property
     def settled(self) -> bool:
         """Whether nothing is open."""
         return self.producing.idle

@@ -49,7 +49,7 @@ def judge_shares(world: World, judge: ShareJudge) -> None:
             continue
         share = share_partition(world, judge, place)
         if share is not None:
-            _judge_share(place, share)
+            _judge_share(place, share, world.plan.highest_delivery_limit)
             _judge_done(judge.custody, place, share)
     for peer in world.brokers.peers.values():
         sessions = len(peer.node.shares.sessions)
@@ -69,12 +69,12 @@ def _judge_deleted(world: World, judge: ShareJudge, place: Place) -> None:
         raise ViolationError(Rule.BOUNDED, f"{place} is deleted, and {who[0]} has it still")
 
 
-def _judge_share(place: Place, share: SharePartition) -> None:
+def _judge_share(place: Place, share: SharePartition, most: int) -> None:
     runs, at = share.runs(), share.start_offset
     wrong = {"its start is over": bool(runs) and runs[0].over}
     for run in runs:
         wrong["it has a hole"] = run.first != at or run.last < run.first
-        wrong["a record was delivered too often"] = run.count > share.options.delivery_count_limit
+        wrong["a record was delivered too often"] = run.count > most
         wrong["who has a record is not clear"] = (run.state is RecordState.ACQUIRED) is not bool(
             run.member
         )

@@ -144,6 +144,7 @@ class Custody:
         self._is_member = is_member
         self._logs = logs
         self._limit = plan.delivery_limit
+        self._highest_limit = plan.highest_delivery_limit
         self._lock_ms = plan.lock_ms
         drift_ppm = max((time.drift_ppm for time in plan.node_times), default=0)
         gain_ppm = max(drift_ppm, 0)
@@ -210,12 +211,12 @@ class Custody:
         lowest, highest = record.kept_count + 1, 1 if hold is None else hold.count + 1
         if hold is not None and hold.term == term:
             lowest = highest
-        if not lowest <= count <= min(highest, self._limit):
+        if not lowest <= count <= min(highest, self._highest_limit):
             raise ViolationError(
                 Rule.COUNTED,
                 f"{member.name} is given {what} for the {count}. time, after"
                 f" {0 if hold is None else hold.count} (at least {record.kept_count}), and"
-                f" {self._limit} are the most",
+                f" {self._highest_limit} are the most",
             )
 
     def free(self, place: Place, hold: Hold) -> bool:

@@ -76,6 +76,7 @@ class Hands:
         self._logs = logs
         self._now = now
         self._lock_ms = plan.lock_ms
+        self._longer_ms = plan.longest_lock_ms - plan.lock_ms  # it may last
         self._tell_ms = _TELL_MS + _TRIPS * plan.latency_ms[1]
         self._hands: dict[ShareMember, _Hand] = {}
         # To be told of by then: of whom, of what, and which of the words on that.
@@ -161,7 +162,7 @@ class Hands:
             wrong = "for the second time"
         elif hold.word is not None:
             wrong = "which it has given away"
-        elif member.local_ms >= hold.received_until_ms:
+        elif member.local_ms >= hold.received_until_ms + self._longer_ms:
             wrong = f"{member.local_ms - hold.received_until_ms} ms after its lock was over"
         elif count != hold.count:
             wrong = f"as delivered {count} times, it is {hold.count}"
