@@ -69,7 +69,7 @@ class Judge(Referee):
             named=plan.release < _IDS_SINCE,
             unnamed=plan.release < _COMMITS_BY_ID_SINCE,
         )
-        self.interventions = Alterations(self.offsets, self.logs)
+        self.interventions = Alterations(self.offsets, self.logs, self.groups)
         self.hands: dict[Member, Hands] = {}
         self.promises = Promises(self.attendance, self.logs, self.offsets, now, plan.latency_ms[1])
         self.revocations = Revocations(

@@ -290,6 +290,7 @@ class Offsets:
         """Somebody who is no member wants the group to go on there; nothing committed: 0."""
         committed = self.of(group_id, tp)
         committed.possible[offset] += 1
+        committed.unnamed[offset] += 1
         committed.asks.append(offset)
         self._logs.excuse(group_id, tp, self._logs.life(tp.topic), offset)
 
@@ -298,13 +299,18 @@ class Offsets:
     ) -> None:
         """The coordinator has taken it."""
         committed = self.of(group_id, tp, life)
+        _once_less(committed.unnamed, offset)
         committed.sure, committed.generation = None if deleted else offset, -1
         committed.history.append(offset)
         committed.possible.clear()
 
-    def groups_of(self, group_id: str) -> list[tuple[TopicPartition, int]]:
-        """Where a group may have committed anything, in which life."""
-        return [(tp, life) for known, tp, life in self.committed if known == group_id]
+    def places(self, group_id: str) -> list[TopicPartition]:
+        """Where a group may have committed anything, of topics as they are now."""
+        return [
+            tp
+            for known, tp, life in self.committed
+            if known == group_id and life == self._logs.life(tp.topic)
+        ]
 
     def void(self, group_id: str, tp: TopicPartition, offset: int, life: int) -> None:
         """The coordinator has taken it, of a topic that is deleted: it comes no more."""

@@ -47,6 +47,7 @@ class Operator(Peer):
         }
         self.core = AdminCore(AdminConfig.from_options(options), chance, self.local_ms)
         self._waiting: dict[int, Then] = {}
+        self._closing = False
 
     def ask(self, procedure: Procedure[Any], then: Then) -> None:
         """Have something done."""
@@ -66,7 +67,8 @@ class Operator(Peer):
         if isinstance(event, OperationCompleted):
             then = self._waiting.pop(event.operation)
             self.stage.trace.note(self.name, "is told", event.error or "that it is done")
-            then(event.result, event.error)
+            if not self._closing:
+                then(event.result, event.error)
         elif isinstance(event, Closed):
             self.ended = True
         else:
@@ -74,5 +76,6 @@ class Operator(Peer):
 
     def close(self) -> None:
         """Nothing more is to be done."""
+        self._closing = True
         self.core.close(self.local_ms)
         self.drain()

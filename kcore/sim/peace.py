@@ -37,6 +37,7 @@ _OF_ALL: Final = {
     Fault.NODE_SPLIT,
     Fault.COORDINATOR_MOVE,
     Fault.DOWNGRADE,
+    Fault.RESET,
 }
 
 # So do these, at any time from now on until the world heals.

@@ -53,6 +53,7 @@ class Fault(Enum):
     AUDIT = "audit"  # an admin client looks at a group, and at what it has committed
     RETUNE = "retune"  # an option of a group is set
     EVICT = "evict"  # an admin client removes a member from its group
+    RESET = "reset"  # a group is stopped, and its offsets are altered or deleted, or it is
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -74,9 +75,10 @@ _LATER: Final = {
     Fault.AUDIT,
     Fault.RETUNE,
     Fault.EVICT,
+    Fault.RESET,
 }
 # Those that an admin client is asked for.
-OPERATED: Final = {Fault.AUDIT, Fault.RETUNE, Fault.EVICT}
+OPERATED: Final = {Fault.AUDIT, Fault.RETUNE, Fault.EVICT, Fault.RESET}
 # From eager to cooperative (KIP-429): who has one list understands who has the next.
 UPGRADE: Final = (("range",), ("cooperative-sticky", "range"), ("cooperative-sticky",))
 # A coordinator that has loaded a group knows one assignor of each member: it would refuse the last.
@@ -115,6 +117,7 @@ NOT_OF_SHARES: Final = {
     Fault.THROTTLE,
     Fault.FEATURE,
     Fault.EVICT,
+    Fault.RESET,
 }
 _SHARE_STREAM: Final = 0x5A4E
 
@@ -125,6 +128,7 @@ NOT_OF_EXACT: Final = {
     Fault.TOPIC,
     Fault.TRIM,
     Fault.UPGRADE,
+    Fault.RESET,
 }
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).

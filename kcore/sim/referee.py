@@ -43,6 +43,12 @@ class GroupBook:
         self.members: frozenset[str] = frozenset()  # their ids, before this turn
         self.epochs: dict[str, int] = {}  # member id -> the epoch it was told (KIP-848)
 
+    def begin_anew(self) -> None:
+        """It may be deleted, and another one made under its name."""
+        self.generation = self.kept_generation = -1
+        for told in (self.owners, self.leaders, self.joined):
+            told.clear()
+
 
 class Referee:
     """See the module's text."""

@@ -48,6 +48,10 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.AUDIT: ("groups", "an admin client looks at a group, and at what it has committed"),
     Fault.RETUNE: ("groups", "an option of a group is set"),
     Fault.EVICT: ("groups", "an admin client removes a member from its group"),
+    Fault.RESET: (
+        "groups",
+        "a group is stopped, and its offsets are altered or deleted, or it is itself",
+    ),
     Fault.GROW: ("topics", "a topic gets more partitions"),
     Fault.TOPIC: ("topics", "a topic is made that members wait for"),
     Fault.TRIM: ("topics", "the oldest records of a partition are deleted"),

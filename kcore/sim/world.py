@@ -98,6 +98,7 @@ class World:
         self.gone: dict[str, int] = {}  # those that are deleted now; of how many they will be
         self.members: list[Process] = []  # those that have not ended
         self._operator: Operator | None = None
+        self.stopped: set[str] = set()  # groups whose members are away until something is done
         self.started = 0
         for _ in range(plan.topics):
             self.add_topic(plan.partitions)
