@@ -373,6 +373,26 @@ def _upgrade(world: World, chance: Chance) -> None:
     world.at(world.now_ms + chance.between(0, 4_000), _upgraded, world, slot.name)
 
 
+def _migrate(world: World, chance: Chance) -> None:
+    """Where members of both protocols are, one goes over to the other (KIP-848)."""
+    member = _member(world, chance)
+    if member is None:
+        return
+    number, slot = next(at for at in enumerate(world.slots) if at[1].name == member.name)
+    if 0 < world.plan.consumer_share < 1:
+        slot = replace(
+            slot, by_epochs=not slot.by_epochs, by_remote_pattern=False, remote_assignor=None
+        )
+        world.slots[number] = slot
+    protocol = "consumer" if slot.by_epochs else "classic"
+    world.fault(Fault.MIGRATE, slot.name, protocol=protocol)
+    if chance.happens(0.7):
+        member.close()
+    else:
+        member.crash(told=True)
+    world.at(world.now_ms + chance.between(0, 4_000), _upgraded, world, slot.name)
+
+
 def _upgraded(world: World, name: str) -> None:
     """Its new process, when the old one is gone."""
     if world.ending:
@@ -520,5 +540,6 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.ONE_WAY: _one_way,
     Fault.FEATURE: _feature,
     Fault.DOWNGRADE: _downgrade,
+    Fault.MIGRATE: _migrate,
     **OPERATIONS,
 }

@@ -25,6 +25,7 @@ _OF_ONE: Final = {
     Fault.RESTART,
     Fault.THROTTLE,
     Fault.EVICT,
+    Fault.MIGRATE,
 }
 
 # They touch all members, through the nodes. Whoever hears of another leader makes sure of its
@@ -45,7 +46,7 @@ _LASTING: Final = {Fault.REFUSAL, Fault.LATE_ANSWER, Fault.LOST_ANSWER, Fault.LA
 
 # How long it may take until a static member's twin is there and the one before has woken up; or
 # until a member is removed.
-_LATE: Final = {Fault.RESTART, Fault.EVICT}
+_LATE: Final = {Fault.RESTART, Fault.EVICT, Fault.MIGRATE}
 _LATE_MS: Final = 12_000
 
 _NEVER_TOUCHED: Final = -1

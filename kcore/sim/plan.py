@@ -54,6 +54,7 @@ class Fault(Enum):
     RETUNE = "retune"  # an option of a group is set
     EVICT = "evict"  # an admin client removes a member from its group
     RESET = "reset"  # a group is stopped, and its offsets are altered or deleted, or it is
+    MIGRATE = "migrate"  # a member is started anew, of the other protocol in groups of both
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -76,6 +77,7 @@ _LATER: Final = {
     Fault.RETUNE,
     Fault.EVICT,
     Fault.RESET,
+    Fault.MIGRATE,
 }
 # Those that an admin client is asked for.
 OPERATED: Final = {Fault.AUDIT, Fault.RETUNE, Fault.EVICT, Fault.RESET}
@@ -118,6 +120,7 @@ NOT_OF_SHARES: Final = {
     Fault.FEATURE,
     Fault.EVICT,
     Fault.RESET,
+    Fault.MIGRATE,
 }
 _SHARE_STREAM: Final = 0x5A4E
 

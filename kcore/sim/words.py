@@ -37,6 +37,10 @@ FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.ZOMBIE: ("members", "a member's process stands still, and comes back"),
     Fault.SLOW: ("members", "a member does not poll for longer than it may"),
     Fault.UPGRADE: ("members", "a member is started anew with the next assignors of an upgrade"),
+    Fault.MIGRATE: (
+        "members",
+        "a member is started anew, of the other protocol in groups of both",
+    ),
     Fault.THROTTLE: ("members", "a member may read, or ask, only so much a second for a while"),
     Fault.CRASH: ("members", "a member is gone without a word"),
     Fault.LEAVE: ("members", "a member closes"),
