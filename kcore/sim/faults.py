@@ -79,6 +79,8 @@ def heal(world: World) -> None:
     mixed = 0 < plan.consumer_share < 1
     unseen = plan.static_share and (_UNSEEN & plan.faults.keys() or mixed)
     at_ms = world.now_ms + 2 * plan.session_timeout_ms
+    if plan.static_share and mixed and Fault.MIGRATE in plan.faults:
+        world.at(at_ms, _come, world)
     if unseen:
         world.at(at_ms, _nudge, world)
     elif mixed and _LOST_COORDINATORS & plan.faults.keys():
@@ -92,6 +94,15 @@ def _nudge(world: World) -> None:
     """
     for member in list(world.living()):
         member.rejoin()
+
+
+def _come(world: World) -> None:
+    """Somebody more comes, for a rebalance: who goes over to the consumer protocol under its name,
+    with the same subscription, takes its place in what a classic group had, and begins none, also
+    where members have just given up what was to go to others (as at a Kafka 4.3.1).
+    """
+    if not world.ending:
+        world.start_member(world.add_slot())
 
 
 def _nudge_classic(world: World) -> None:

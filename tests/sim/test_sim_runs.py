@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from sim_runs import drawn, drawn_of, run, well
 
-from kcore.sim import Fault, Plan, plan_of
+from kcore.sim import Fault, Plan, faults_of, plan_of
 from kcore.sim.plan import CONSUMER_SINCE, NodeTime, upgrading
 from kcore.sim.trace import What
 
@@ -139,6 +139,22 @@ def test_who_speaks_the_consumer_protocol_is_told_that_it_is_not_there(share, re
     told = [event.detail["error"] for event in outcome.events if event.what is What.ERROR]
     assert bool(told) is refused
     assert all(text.startswith("UnsupportedVersionError") for text in told)
+
+
+def test_in_groups_of_both_protocols_members_go_over_from_one_to_the_other():
+    faults = {Fault.MIGRATE: 1_500}
+    outcome = well(run(Plan(seed=5, members=4, partitions=4, faults=faults, consumer_share=0.5)))
+    happened = [event.detail for event in outcome.events if event.what is What.FAULT]
+    assert {detail["protocol"] for detail in happened} == {"classic", "consumer"}
+
+
+def test_who_goes_over_under_its_name_takes_what_half_a_rebalance_has_left():
+    """As at a Kafka 4.3.1; and somebody more comes, so that all is somebody's."""
+    plan = plan_of(random.Random, 3_600_004)
+    kinds = ["migrate", "node-crash", "zombie", "join"]
+    faults = faults_of(kinds, plan, random.Random, plan.seed)
+    release = max(plan.release, CONSUMER_SINCE)
+    well(run(replace(plan, faults=faults, release=release, consumer_share=0.5)))
 
 
 def test_the_list_tells_the_story_of_the_members():
