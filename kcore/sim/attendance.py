@@ -215,10 +215,12 @@ class Attendance:
                 )
 
     def _turn(self, group_id: str) -> None:
-        """A group may have become another kind of group."""
-        group = self._group_of(group_id) if self._both else None
-        if group is not None:
-            by_epochs = isinstance(group, ConsumerGroup)
+        """A group may have become another kind of group; or it is empty, and begins anew as any:
+        of ids that it has handed out to members of the classic protocol it knows nothing then.
+        """
+        if self._both:
+            group = self._group_of(group_id)
+            by_epochs = isinstance(group, ConsumerGroup) and bool(group.members)
             if self._by_epochs.get(group_id, False) and not by_epochs:
                 self._turned_ms[group_id] = self._now()
             self._by_epochs[group_id] = by_epochs

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from sim_runs import drawn, drawn_of, run, well
+from sim_runs import all_but_later, drawn, drawn_of, run, well
 
 from kcore.sim import Fault, Plan, faults_of, plan_of
 from kcore.sim.plan import CONSUMER_SINCE, NodeTime, upgrading
@@ -155,6 +155,12 @@ def test_who_goes_over_under_its_name_takes_what_half_a_rebalance_has_left():
     faults = faults_of(kinds, plan, random.Random, plan.seed)
     release = max(plan.release, CONSUMER_SINCE)
     well(run(replace(plan, faults=faults, release=release, consumer_share=0.5)))
+
+
+def test_who_was_handed_an_id_by_a_group_that_is_empty_then_is_told_that_it_has_none():
+    """As at a Kafka 4.3.1: a consumer group does not keep it for the classic one that follows."""
+    plan = all_but_later(plan_of(random.Random, 3_005_144), Fault.EVICT)
+    well(run(replace(plan, release=max(plan.release, CONSUMER_SINCE), consumer_share=0.5)))
 
 
 def test_the_list_tells_the_story_of_the_members():
