@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kcore.sim import Fault, Outcome, Plan, plan_of, simulate
+from kcore.sim import Fault, Outcome, Plan, Rule, ViolationError, plan_of, simulate
 from kcore.sim.chance import Chance
 from kcore.sim.plan import CONSUMER_SINCE, NodeTime, draw_first, exact, faults_of, shared
 
@@ -132,6 +133,13 @@ def healthy(seed: int, *kinds: Fault, **more: Any) -> Outcome:
         append_every_ms=200,
     )
     return run(replace(plan, **more))
+
+
+def broken(rule: Rule, what: Callable[..., object], *arguments: Any, **more: Any) -> None:
+    """That breaks this rule."""
+    with pytest.raises(ViolationError) as found:
+        what(*arguments, **more)
+    assert found.value.rule is rule
 
 
 def call_without(
