@@ -132,14 +132,18 @@ class LoopTurns:
 
     def turn(self) -> None:
         """Feed the core what has come, and tell whoever waits."""
-        self._soon = None
-        if self.closed:
-            return
-        if self._step() and not self.closed:
-            self.wake()
-            self._attend()
-        if not self.closed:
-            self._settle()
+        try:
+            self._soon = None
+            if not self.closed and self._step() and not self.closed:
+                self.wake()
+                self._attend()
+            if not self.closed:
+                self._settle()
+        except BaseException:
+            # A signal handler has raised, and nothing else may bring the turn that is due next.
+            self._soon = None
+            self.turn_soon()
+            raise
 
     def _settle(self) -> None:
         """See to it that the next turn comes when it is due."""
