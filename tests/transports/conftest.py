@@ -63,10 +63,13 @@ class Server:
         self._start(self._accept)
 
     def close(self) -> None:
-        for sock in [self._listener, *self._socks]:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join(LIMIT_S)  # which may be accepting one more
+        for sock in self._socks:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
-        for thread in list(self._threads):
+        for thread in self._threads:
             thread.join(LIMIT_S)
         self._listener.close()
         for sock in self._socks:
