@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action
-from kcore.cluster.links import Links, LinksConfig
+from kcore.cluster.config import LinksConfig
+from kcore.cluster.links import Links
 from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.outbox import Outbox
 from kcore.cluster.refresh import RefreshConfig, Refresher

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcore.cluster.links import Links
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer
+from kcore.connection.calls import Answer, keys_of
 from kcore.errors import DisconnectedError
 from kcore.events import Event, OtherClusterMet
 from kcore.hints import Final
@@ -76,7 +76,7 @@ class Kinship:
         if node < 0:
             links.drop(node, now_ms, error)
         elif self._in_a_row < IN_A_ROW:
-            for key in (node, COORDINATOR_KEY_BASE - node):
+            for key in keys_of(node):
                 links.drop(key, now_ms, error, AWAY_MS)
         else:
             links.set_nodes([], now_ms)  # all of them, it seems: the bootstrap knows better

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
+from kcore.cluster.config import LinksConfig
 from kcore.cluster.nodes import NodeLink, Outage
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
@@ -30,9 +31,10 @@ from kcore.connection.calls import (
     Reach,
     Standing,
     StruckError,
+    keys_of,
     node_id_of,
 )
-from kcore.connection.link import Link, LinkOptions
+from kcore.connection.link import Link
 from kcore.connection.pending import Call, Completed
 from kcore.connection.states import LinkState
 from kcore.errors import (
@@ -52,26 +54,11 @@ from kcore.events import (
 from kcore.hints import TYPE_CHECKING
 from kcore.structs import Node, Rng
 from kcore.timers import NEVER
-from kcore.values import Value
 from kcore.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from kcore.connection.authentication import Authentication
-    from kcore.connection.credentials import Credentials
     from kcore.connection.measures import LinkMeasures
-
-
-class LinksConfig(Value):
-    """Options of all links; names and defaults as Java's. `credentials`: None without SASL."""
-
-    link: LinkOptions
-    credentials: Credentials | None = None
-    reconnect_backoff_ms: int = 50
-    reconnect_backoff_max_ms: int = 1_000
-    setup_timeout_ms: int = 10_000
-    setup_timeout_max_ms: int = 30_000
-    connections_max_idle_ms: int = 540_000
-    rebootstrap: bool = True  # metadata.recovery.strategy: ask the bootstrap again (KIP-899)
 
 
 class Links:
@@ -131,9 +118,9 @@ class Links:
             self._end(entry, error, now_ms)
         for node in wanted.values():
             self._place(node.node_id, node.host, node.port, now_ms)
-            coordinator = COORDINATOR_KEY_BASE - node.node_id
-            if coordinator in self._nodes:
-                self._place(coordinator, node.host, node.port, now_ms)
+            for key in keys_of(node.node_id)[1:]:
+                if key in self._nodes:
+                    self._place(key, node.host, node.port, now_ms)
 
     def _place(self, key: int, host: str, port: int, now_ms: int) -> None:
         entry = self._nodes.get(key)
@@ -150,6 +137,13 @@ class Links:
         entry = self._nodes.get(key)
         if entry is None or (entry.host, entry.port) != (host, port):
             self._place(key, host, port, 0 if entry is None else entry.tried_at)
+        return key
+
+    def second(self, node_id: int) -> int:
+        """See `connection.calls.Network`."""
+        key, first = keys_of(node_id)[2], self._nodes[node_id]
+        if key not in self._nodes:
+            self._nodes[key] = NodeLink(key, first.host, first.port)
         return key
 
     def release_bootstrap(self, now_ms: int) -> None:

@@ -32,17 +32,29 @@ Build = Callable[[int], Message]
 # AbstractCoordinator). Node ids go up to 2^31 - 1: keys of coordinators begin behind that.
 COORDINATOR_KEY_BASE = 0xFFFFFFFF
 COORDINATORS_APART = COORDINATOR_KEY_BASE - MAX_INT32  # from the numbers that metrics have
+# And a second connection, for what is not to wait behind a fetch that the broker keeps, has this
+# minus the node's id: behind all coordinators.
+_SECOND_KEY_BASE: Final = 2 * COORDINATOR_KEY_BASE
 
 
 def node_id_of(key: int) -> int:
     """The node id of a key to ask under; below 0: an address of the bootstrap, whose is not
     known.
     """
+    if key > COORDINATOR_KEY_BASE:
+        return _SECOND_KEY_BASE - key
     return COORDINATOR_KEY_BASE - key if key > MAX_INT32 else key
 
 
+def keys_of(node_id: int) -> tuple[int, int, int]:
+    """All keys of a node: its own, the coordinator's, and that of its second connection."""
+    return node_id, COORDINATOR_KEY_BASE - node_id, _SECOND_KEY_BASE - node_id
+
+
 def number_told(key: int) -> int:
-    """How Kafka's clients number a connection in metrics: a coordinator's is near 2^31."""
+    """How Kafka's clients number a connection in metrics: a coordinator's is near 2^31. (They have
+    no second one of a node.)
+    """
     return key - COORDINATORS_APART if key > MAX_INT32 else key
 
 
@@ -147,6 +159,11 @@ class Network(Protocol):
 
     def add_coordinator(self, node_id: int, host: str, port: int) -> int:
         """Give the coordinator a connection of its own; returns its node key."""
+
+    def second(self, node_id: int) -> int:
+        """The key of another connection to a node that is known, for what is not to wait behind a
+        fetch that the broker keeps.
+        """
 
     def drop(self, node: int, now_ms: int) -> None:
         """Close the node's link; its requests fail with a disconnect."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kcore.connection.calls import number_told
+from kcore.connection.calls import COORDINATOR_KEY_BASE, node_id_of, number_told
 from kcore.connection.pending import Call
 from kcore.meters import Group, Meter, Reading
 from kcore.wire.apis import ApiKey
@@ -84,9 +84,18 @@ class LinkMeasures:
         """A request was written."""
         traffic = self._nodes.get(node)
         if traffic is None:
-            traffic = self._nodes[node] = _Traffic(now_ms)
+            traffic = self._first_of(node, now_ms)
         traffic.outgoing.record(size_bytes, now_ms)
         self._all.outgoing.record(size_bytes, now_ms)
+
+    def _first_of(self, node: int, now_ms: int) -> _Traffic:
+        """The second connection of a node is counted with the first."""
+        number = node_id_of(node) if node > COORDINATOR_KEY_BASE else node
+        traffic = self._nodes.get(number)
+        if traffic is None:
+            traffic = self._nodes[number] = _Traffic(now_ms)
+        self._nodes[node] = traffic
+        return traffic
 
     def repeated(
         self, node: int, call: Call, size_bytes: int, next_bytes: int, now_ms: int
@@ -104,7 +113,7 @@ class LinkMeasures:
         elapsed_ms = now_ms - call.written_at
         traffic = self._nodes.get(node)
         if traffic is None:
-            traffic = self._nodes[node] = _Traffic(now_ms)
+            traffic = self._first_of(node, now_ms)
         for one in (traffic, self._all):
             one.incoming.record(size_bytes, now_ms)
             one.latency.record(elapsed_ms, now_ms)
@@ -143,4 +152,5 @@ class LinkMeasures:
                 },
             )
             for key, traffic in sorted(self._nodes.items())
+            if key <= COORDINATOR_KEY_BASE
         ]

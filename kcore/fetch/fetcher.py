@@ -67,13 +67,14 @@ class Fetcher:
         self._closed = False
         self._planner = Planner(config, network, cluster, positions, rng, self._take_answer, emit)
         self._shelf = self._planner.shelf
+        beside, raise_for = self._planner.beside, self._raise_for
         self._validation = Validation(
-            config, network, cluster, positions, rng, emit, self._raise_for
+            config, network, cluster, positions, rng, emit, raise_for, beside
         )
-        self._resets = Resets(config, network, cluster, positions, rng, emit, self._raise_for)
+        self._resets = Resets(config, network, cluster, positions, rng, emit, raise_for, beside)
         # Of the handing over under way; None: nobody would take it back.
         self._moves: list[tuple[Partition, int, int]] | None = None
-        self._lookups = Lookups(config, network, cluster, positions, rng)
+        self._lookups = Lookups(config, network, cluster, positions, rng, beside)
         self._answers = Answers(
             config, cluster, positions, self._planner, self._validation, emit, self.raise_later
         )

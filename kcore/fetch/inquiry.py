@@ -19,12 +19,16 @@ from kcore.fetch.states import PartitionState
 from kcore.structs import Rng
 from kcore.timers import NEVER
 
-# (node id, the partitions it leads, now_ms)
+# (under which key to ask, the partitions that the node leads, now_ms)
 Ask = Callable[[int, list[Partition], int], None]
+# (node id, now_ms): the key
+Beside = Callable[[int, int], int]
 
 
 class Inquiry:
-    """See the module's text. `ask` sends the question; its answers call `again` to repeat it."""
+    """See the module's text. `ask` sends the question; its answers call `again` to repeat it.
+    beside: how to ask a node that keeps a fetch.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class Inquiry:
         rng: Rng,
         state: PartitionState,
         ask: Ask,
+        beside: Beside,
     ) -> None:
         self.due = NEVER
         self._config = config
@@ -43,6 +48,7 @@ class Inquiry:
         self._rng = rng
         self._waiting = positions.in_state(state)
         self._ask = ask
+        self._beside = beside
         self._leaderless: dict[Partition, None] = {}
 
     def wake(self) -> None:
@@ -67,7 +73,7 @@ class Inquiry:
                 if node_id is not None:
                     by_node.setdefault(node_id, []).append(partition)
         for node_id, partitions in by_node.items():
-            self._ask(node_id, partitions, now_ms)
+            self._ask(self._beside(node_id, now_ms), partitions, now_ms)
             for partition in partitions:  # behind it: see ClientCore.handle_interrupted
                 # Until its answer comes, or is given up.
                 partition.retry_at = now_ms + self._config.request_timeout_ms

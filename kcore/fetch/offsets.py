@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.connection.calls import Answer, ClusterView, Network, Reach, node_id_of
 from kcore.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -15,7 +15,7 @@ from kcore.errors import (
 )
 from kcore.events import Event, OffsetReset
 from kcore.fetch.config import FetchConfig, ResetStrategy
-from kcore.fetch.inquiry import Inquiry
+from kcore.fetch.inquiry import Beside, Inquiry
 from kcore.fetch.partition import Partition
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
@@ -68,9 +68,10 @@ class Resets:
         rng: Rng,
         emit: Callable[[Event], None],
         raise_later: Callable[[KafkaError, Partition], None],
+        beside: Beside,
     ) -> None:
         self.inquiry = Inquiry(
-            config, network, cluster, positions, rng, PartitionState.AWAIT_RESET, self._ask
+            config, network, cluster, positions, rng, PartitionState.AWAIT_RESET, self._ask, beside
         )
         self._config = config
         self._network = network
@@ -200,6 +201,7 @@ class Lookups:
         cluster: ClusterView,
         positions: Positions,
         rng: Rng,
+        beside: Beside,
     ) -> None:
         self.due = NEVER
         self._config = config
@@ -207,6 +209,7 @@ class Lookups:
         self._cluster = cluster
         self._positions = positions
         self._rng = rng
+        self._beside = beside
         self._all: dict[_Lookup, None] = {}
 
     def begin(
@@ -298,7 +301,7 @@ class Lookups:
                 lookup.why = lookup.why or f"{_where(self._cluster, leader.node_id)} is not reached"
         timeout_ms = min(self._config.request_timeout_ms, lookup.deadline_ms - now_ms)
         for node_id, asked in by_node.items():
-            self._ask(lookup, node_id, asked, timeout_ms, now_ms)
+            self._ask(lookup, self._beside(node_id, now_ms), asked, timeout_ms, now_ms)
             lookup.under_way.update(asked)  # behind it: see ClientCore.handle_interrupted
         if missing:
             self._again(lookup, now_ms)
@@ -314,13 +317,13 @@ class Lookups:
     def _ask(
         self,
         lookup: _Lookup,
-        node_id: int,
+        key: int,
         asked: dict[TopicPartition, Wanted],
         timeout_ms: int,
         now_ms: int,
     ) -> None:
         self._network.send(
-            node_id,
+            key,
             ApiKey.LIST_OFFSETS,
             lambda _version: _build(self._config, asked),
             lambda answer, at_ms: self._answered(lookup, asked, answer, at_ms),
@@ -351,15 +354,16 @@ class Lookups:
             return
         if error is not None:
             lookup.why = str(error)
+        node_id = node_id_of(answer.node)
         newest = any(one.timestamp == MAX_TIMESTAMP for one in asked.values())
         if newest and 0 <= answer.version < _MAX_TIMESTAMP_SINCE:
-            why = f"node {answer.node} is too old to look up the newest timestamp (KIP-734)"
+            why = f"node {node_id} is too old to look up the newest timestamp (KIP-734)"
             self._end(lookup, None, UnsupportedVersionError(why))
             return
         denied: set[str] = set()
         for tp, found in _read(answer):
             if tp in asked and tp in lookup.open:
-                self._take(lookup, tp, found, denied, answer.node)
+                self._take(lookup, tp, found, denied, node_id)
         if denied:
             self._end(lookup, None, _denied(denied))
         elif any(tp in lookup.open for tp in asked):

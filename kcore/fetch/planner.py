@@ -14,6 +14,11 @@ nothing is left, nodes wait for memory to be freed; when nothing would ever be f
 that is held belongs to paused partitions, that is given up. An answer can still be larger than
 asked for, by one batch: the broker sends a first batch whole, however large (KIP-74).
 
+A broker keeps a request until something new comes, and does not look at what is sent behind it.
+What such a request does not ask for (a position that was set meanwhile, a partition that was given
+to us) is asked for by another connection to the node, its second, which waits for nothing
+(`_lane`). Once it has come to the end of the log the partition is back where the others are.
+
 What has changed is marked (`touch`) and looked at once, in `settle`: a turn in which nothing
 changed costs nothing, however many partitions there are.
 """
@@ -24,7 +29,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer, ClusterView, Network, Reach
+from kcore.connection.calls import Answer, ClusterView, Network, Reach, node_id_of
 from kcore.errors import DisconnectedError, RequestTimedOutError
 from kcore.events import Event, TopicRecreated
 from kcore.fetch.config import (
@@ -51,11 +56,11 @@ from kcore.wire.messages import FetchRequest
 class NodePlan:
     """What is wanted of one node, and how it goes.
 
-    wanted: in the order to be served. window: which of those to ask for. changed: where the session
-    may not know what is wanted. waiting: bytes it sent that can be handed over and were not.
-    reserved: what the request in flight may bring; asked_bytes: the last one, also afterwards.
-    shared_with: how many nodes were busy when that was decided. standing: the requests that follow
-    empty answers.
+    key: under which it is asked. second: by its second connection. wanted: in the order to be
+    served. window: which of those to ask for. changed: where the session may not know what is
+    wanted. waiting: bytes it sent that can be handed over and were not. reserved: what the request
+    in flight may bring; asked_bytes: the last one, also afterwards. shared_with: how many nodes
+    were busy when that was decided. standing: the requests that follow empty answers.
     """
 
     __slots__ = (
@@ -64,10 +69,12 @@ class NodePlan:
         "early",
         "failures",
         "in_flight",
+        "key",
         "node_id",
         "pace",
         "reserved",
         "retry_at",
+        "second",
         "sent_at",
         "session",
         "shared_with",
@@ -81,8 +88,10 @@ class NodePlan:
     standing: StandingFetch
     pace: Pace
 
-    def __init__(self, node_id: int) -> None:
-        self.node_id = node_id
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.node_id = node_id_of(key)
+        self.second = key != self.node_id
         self.session = FetchSession()
         self.wanted: OrderedDict[TopicPartition, Partition] = OrderedDict()
         self.changed: dict[TopicPartition, None] = {}
@@ -136,6 +145,7 @@ class Planner:
         self._partition_retries: Retries[Partition] = Retries()
         self._node_retries: Retries[NodePlan] = Retries()
         self._ended = False
+        self._kept: dict[NodePlan, bool] = {}  # found in this turn
 
     # -- told from outside -------------------------------------------------------------------------
 
@@ -169,6 +179,8 @@ class Planner:
         """Do not ask the node for a while, longer each time in a row."""
         plan.retry_at = now_ms + self.backoff_ms(plan.failures)
         plan.failures += 1
+        if plan.second:  # the first one is there
+            self.touched.update(dict.fromkeys(plan.wanted.values()))
 
     def backoff_ms(self, attempts: int) -> int:
         """How long to wait after so many failures before this one."""
@@ -193,13 +205,13 @@ class Planner:
             if partition.state in WITH_POSITION:
                 self._adopt_leader(partition)
         gone = [
-            node_id
-            for node_id, plan in self.nodes.items()
-            if self._cluster.node(node_id) is None
+            key
+            for key, plan in self.nodes.items()
+            if self._cluster.node(plan.node_id) is None
             and not (plan.wanted or plan.in_flight or plan.waiting)
         ]
-        for node_id in gone:
-            self._node_retries.cancel(self.nodes.pop(node_id))
+        for key in gone:
+            self._node_retries.cancel(self.nodes.pop(key))
 
     def _adopt_leader(self, partition: Partition) -> None:
         cluster, tp = self._cluster, partition.tp
@@ -252,6 +264,7 @@ class Planner:
         if now_ms >= self._partition_retries.due:
             for partition in self._partition_retries.pop_due(now_ms):
                 self.touch(partition)
+        self._kept.clear()
         while self.touched:
             touched, self.touched = self.touched, {}
             for partition in touched:
@@ -260,22 +273,24 @@ class Planner:
     def _place(self, partition: Partition, now_ms: int) -> None:
         if partition.assigned and partition.leader is None and partition.state in WITH_POSITION:
             self._adopt_leader(partition)  # may put the position in doubt
-        node_id: int | None = None
+        key: int | None = None
         wanted = partition.assigned and partition.deliverable and partition.can_go_on
         if wanted and not partition.refused and not self._ended:
             if partition.retry_at > now_ms:
                 self._partition_retries.set(partition, partition.retry_at)
             else:
-                node_id = self._choose_node(partition, now_ms)
+                key = self._choose_node(partition, now_ms)
         tp = partition.tp
-        if partition.node is not None and partition.node != node_id:
+        if key is not None:
+            key = self._lane(key, partition, now_ms)
+        if partition.node is not None and partition.node != key:
             self._unlist(self.nodes[partition.node], partition)
-        partition.node = node_id
-        if node_id is None:
+        partition.node = key
+        if key is None:
             return
-        plan = self.nodes.get(node_id)
+        plan = self.nodes.get(key)
         if plan is None:
-            plan = self.nodes[node_id] = NodePlan(node_id)
+            plan = self.nodes[key] = NodePlan(key)
             plan.standing = StandingFetch(self._config, self, plan)
             plan.pace = Pace(plan.standing.timeout_ms)
         if not plan.wanted:
@@ -288,6 +303,41 @@ class Planner:
         else:
             plan.without_id.discard(tp)
         self.ready[plan] = None
+
+    def _lane(self, node_id: int, partition: Partition, now_ms: int) -> int:
+        """By which of the node's connections to ask for a partition: under which key. What a kept
+        request asks for is at its end.
+        """
+        plan = self.nodes.get(node_id)
+        if plan is None or 0 <= self.end_of(partition) <= partition.next_offset:
+            return node_id
+        kept = self._kept.get(plan)
+        if kept is None:
+            kept = self._kept[plan] = self._is_kept(plan, now_ms)
+        return self._second(node_id, now_ms) if kept else node_id
+
+    def _is_kept(self, plan: NodePlan, now_ms: int) -> bool:
+        """Whether the broker keeps the node's request until something new comes: as far as is
+        known, there is nothing of what it asks for.
+        """
+        if not plan.in_flight or plan.window.narrow:
+            return False
+        if self._network.reach(plan.key, now_ms) is not Reach.READY:
+            return False
+        asked = ((self._positions.find(tp), ask) for tp, ask in plan.session.asks.items())
+        return all(one is None or 0 <= self.end_of(one) <= ask.offset for one, ask in asked)
+
+    def beside(self, node_id: int, now_ms: int) -> int:
+        """Under which key to ask the node what is not to wait behind a request that it keeps."""
+        plan = self.nodes.get(node_id)
+        return self._second(node_id, now_ms) if plan and self._is_kept(plan, now_ms) else node_id
+
+    def _second(self, node_id: int, now_ms: int) -> int:
+        """The key of the node's second connection; its own if that cannot be had now."""
+        key = self._network.second(node_id)
+        plan = self.nodes.get(key)
+        failed = plan is not None and plan.retry_at > now_ms
+        return node_id if failed or self._network.reach(key, now_ms) is Reach.BACKOFF else key
 
     def _unlist(self, plan: NodePlan, partition: Partition) -> None:
         tp = partition.tp
@@ -312,6 +362,8 @@ class Planner:
         if tp in plan.wanted and (full or end <= partition.next_offset):
             plan.window.put(tp, partition.next_offset, end)
             plan.changed[tp] = None
+        if plan.second:
+            self.touch(partition)
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -332,7 +384,7 @@ class Planner:
             return
         if plan.waiting > self._config.fetch_ahead_bytes:
             return  # `_drained` comes back to it
-        reach = self._network.reach(plan.node_id, now_ms)
+        reach = self._network.reach(plan.key, now_ms)
         if reach is Reach.BACKOFF or reach is Reach.UNKNOWN:
             self._unreachable(plan, reach, now_ms)
             return
@@ -347,7 +399,7 @@ class Planner:
         plan.shared_with = self.busy_nodes
         self.reserved_bytes += allowance
         self._network.send(
-            plan.node_id,
+            plan.key,
             ApiKey.FETCH,
             lambda version: self._build(plan, version),
             lambda answer, at_ms: self._answered(plan, answer, at_ms),
@@ -362,7 +414,11 @@ class Planner:
             self._cluster.request_update()
             retry_at = now_ms + self._config.retry_backoff_ms
         else:
-            retry_at = max(self._network.retry_at(plan.node_id), now_ms + 1)
+            retry_at = max(self._network.retry_at(plan.key), now_ms + 1)
+        if plan.second:
+            plan.retry_at = retry_at
+            self.touched.update(dict.fromkeys(plan.wanted.values()))
+            return
         self._node_retries.set(plan, retry_at)
         self.leave_replica(plan, plan.wanted, now_ms)
 
@@ -370,6 +426,8 @@ class Planner:
         self, plan: NodePlan, partitions: Iterable[TopicPartition], now_ms: int
     ) -> None:
         """Of these, ask the leader again where the node is only the preferred replica (S5)."""
+        if plan.second:
+            return  # which says nothing of the first connection
         for tp in list(partitions):
             partition = self._positions.find(tp)
             if partition is not None and partition.preferred == plan.node_id:
@@ -409,6 +467,7 @@ class Planner:
             plan.changed,
             version,
             plan.reserved,
+            waits=not plan.second,
         )
 
     def _answered(self, plan: NodePlan, answer: Answer, now_ms: int) -> None:

@@ -25,8 +25,12 @@ def build_fetch(
     changed: dict[TopicPartition, None],
     version: int,
     max_bytes: int,
+    *,
+    waits: bool,
 ) -> FetchRequest:
-    """The next request of a session; `changed` is emptied of what it says."""
+    """The next request of a session; `changed` is emptied of what it says. waits: where there is
+    nothing new; else it is answered at once, and begins no session.
+    """
     ids = version >= TOPIC_IDS_SINCE
     if session.epoch == INITIAL_EPOCH or ids is not session.with_ids:
         asks = {tp: ask_for(config, one) for tp, one in wanted.items() if tp in window}
@@ -40,10 +44,10 @@ def build_fetch(
     changed.clear()
     changed.update(dict.fromkeys(nameless))
     epoch = request.session_epoch
-    if not config.enable_incremental_fetch_sessions:
+    if not (waits and config.enable_incremental_fetch_sessions):
         epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
     body = next_empty(config, request.session_id, epoch, max_bytes)
-    if window.narrow:
+    if window.narrow or not waits:
         body.min_bytes = 0  # there is more, of those left out if not of these
     body.topics = _topics(request.send)
     body.forgotten_topics_data = _forgotten(request.forget)

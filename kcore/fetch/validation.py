@@ -19,7 +19,7 @@ from kcore.errors import (
 )
 from kcore.events import Event, OffsetReset
 from kcore.fetch.config import FetchConfig, ResetStrategy
-from kcore.fetch.inquiry import Inquiry
+from kcore.fetch.inquiry import Beside, Inquiry
 from kcore.fetch.partition import Partition, Position
 from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
@@ -46,6 +46,7 @@ class Validation:
         rng: Rng,
         emit: Callable[[Event], None],
         raise_later: Callable[[KafkaError, Partition], None],
+        beside: Beside,
     ) -> None:
         self.inquiry = Inquiry(
             config,
@@ -55,6 +56,7 @@ class Validation:
             rng,
             PartitionState.AWAIT_VALIDATION,
             self._ask,
+            beside,
         )
         self._config = config
         self._network = network

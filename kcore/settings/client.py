@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from kcore import __version__
-from kcore.cluster.links import LinksConfig
+from kcore.cluster.config import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
 from kcore.connection.link import LinkOptions
 from kcore.errors import KafkaConfigurationError

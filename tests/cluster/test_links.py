@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kcore.actions import Connect, Disconnect, Send
-from kcore.cluster.links import Links, LinksConfig
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Reach
+from kcore.cluster.config import LinksConfig
+from kcore.cluster.links import Links
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Reach, keys_of
 from kcore.connection.link import LinkOptions
+from kcore.connection.measures import LinkMeasures
 from kcore.errors import DisconnectedError
 from kcore.events import ClusterReachable, ClusterUnreachable, LinkClosed, LinkOpened
 from kcore.structs import Node
@@ -312,6 +314,43 @@ def test_moved_and_gone_nodes_lose_their_links():
     assert world.links.reach(key, 0) is Reach.UNKNOWN
     world.actions()
     world.ask(1)
+    assert world.connects()[0].host == "elsewhere"
+
+
+def test_a_second_connection_is_the_nodes_and_counts_as_its_first():
+    world = World()
+    world.links.measures = measures = LinkMeasures(0, ())
+    world.links.set_nodes(nodes(0, 1), 0)
+    for node_id in (0, 1):
+        key = world.links.second(node_id)
+        assert world.links.second(node_id) == key == keys_of(node_id)[2]
+        assert world.links.reach(key, 0) is Reach.IDLE
+        world.open(key)
+        world.ask(key)
+        assert world.links.in_flight(key) == 1
+        assert world.links.least_loaded(0) in {0, 1}  # never that
+        world.open(node_id)
+        world.ask(node_id)
+    assert [event.node_id for event in world.kinds(LinkOpened)] == [0, 0, 1, 1]
+    told = measures.tell_nodes("nodes", 0)
+    assert [tags for _, tags, _ in told] == [(("node-id", "node-0"),), (("node-id", "node-1"),)]
+    assert all(values["request-total"] >= 2 for _, _, values in told)
+
+
+def test_it_goes_where_the_node_goes():
+    world = World()
+    world.links.set_nodes(nodes(1, 2), 0)
+    keys = [world.links.second(node_id) for node_id in (1, 2)]
+    for key in keys:
+        world.open(key)
+    pending = world.ask(keys[0])
+    world.links.set_nodes([Node(1, "elsewhere", 9092)], 0)
+    world.settle()
+    assert isinstance(pending[0].error, DisconnectedError)
+    assert world.links.reach(keys[0], 0) is Reach.IDLE
+    assert world.links.reach(keys[1], 0) is Reach.UNKNOWN
+    world.actions()
+    world.ask(keys[0])
     assert world.connects()[0].host == "elsewhere"
 
 

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from kcore.cluster.links import Links, LinksConfig
+from kcore.cluster.config import LinksConfig
+from kcore.cluster.links import Links
 from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.refresh import RefreshConfig, Refresher, metadata_request
 from kcore.cluster.view import Metadata

@@ -11,6 +11,7 @@ from typing import Any
 
 from fetch_world import Sent, asked, batch, data, forgotten, listed, marker, topic_id, validated
 
+from kcore.connection.calls import node_id_of
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -123,7 +124,7 @@ class Brokers:
         for where, offset in list(wanted.items()):
             log = self.logs[where]
             one = data(where, high_watermark=log.end)
-            if self.leaders[where] != sent.node:
+            if self.leaders[where] != node_id_of(sent.node):
                 one[1].error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             elif offset > log.end:
                 one[1].error_code = ErrorCode.OFFSET_OUT_OF_RANGE

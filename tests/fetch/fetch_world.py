@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from kcore.connection.calls import Answer, Build, Done, Reach, Standing
+from kcore.connection.calls import Answer, Build, Done, Reach, Standing, keys_of
 from kcore.errors import DisconnectedError, KafkaError
 from kcore.events import Event
 from kcore.fetch.config import FetchConfig
@@ -112,6 +112,9 @@ class FakeNetwork:
 
     def add_coordinator(self, node_id: int, host: str, port: int) -> int:
         raise NotImplementedError
+
+    def second(self, node_id: int) -> int:
+        return keys_of(node_id)[2]
 
     def drop(self, node: int, now_ms: int) -> None:
         raise NotImplementedError

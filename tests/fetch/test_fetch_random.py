@@ -159,7 +159,7 @@ class Play:
         for plan in planner.nodes.values():
             entries = [e for p in parts for e in p.entries if e.node is plan and not e.parked]
             assert plan.waiting == sum(entry.size for entry in entries)
-            assert all(p.node == plan.node_id for p in plan.wanted.values())
+            assert all(p.node == plan.key for p in plan.wanted.values())
             self.narrow += plan.window.narrow
         assert planner.reserved_bytes == sum(plan.reserved for plan in planner.nodes.values())
         wanted = {id(p) for plan in planner.nodes.values() for p in plan.wanted.values()}
