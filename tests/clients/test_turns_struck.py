@@ -1,4 +1,4 @@
-"""A signal handler that raises anywhere in a turn of the event loop: what is due soon is done."""
+"""Turns of an event loop: what is due soon is done, though a signal handler raises in one."""
 
 import asyncio
 from types import SimpleNamespace
@@ -63,6 +63,26 @@ def test_what_is_due_soon_is_done_soon(at):
         async with asyncio.timeout(5):
             while pump.steps < 2:
                 await asyncio.sleep(0.005)
+        turns.close()
+
+    asyncio.run(main())
+
+
+def test_what_no_socket_and_no_deadline_brings_is_done_in_the_next_turn():
+    """Bytes that TLS has at hand, say."""
+
+    class Restless(Pump):
+        @property
+        def restless(self):
+            return self.steps < 3
+
+    async def main():
+        loop, pump = asyncio.get_running_loop(), Restless()
+        turns = Turns(pump, SimpleNamespace(bind=lambda _loop, _ring: None))
+        turns.bind(loop)
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert pump.steps == 3
         turns.close()
 
     asyncio.run(main())
