@@ -174,6 +174,7 @@ class LoopTokens:
     def __init__(self, provider: Any) -> None:
         self._provider = provider
         self._tasks: dict[object, Cancellable] = {}
+        self._closed = False
         self.driver: LoopTurns
 
     def ask(self, action: FetchToken | CallGssapi, take: Take, _wake: Wake) -> None:
@@ -187,6 +188,8 @@ class LoopTokens:
         self._tasks[key] = self.driver.ways.spawn(self._fetch, loop, action.link, take, key)
 
     async def _fetch(self, loop: Loop, link: int, take: Take, key: object) -> None:
+        from asyncio import CancelledError  # noqa: PLC0415 - it is there, where there is a loop
+
         ask: Callable[[], Any] = self._provider.token
         try:
             if inspect.iscoroutinefunction(ask):
@@ -195,13 +198,13 @@ class LoopTokens:
                 found = await loop.run_in_executor(None, ask)
                 if inspect.isawaitable(found):
                     found = await found
-        except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
-            found = error
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - the user's, for the next poll
+            found = error  # a CancelledError: of what it waits for; or the loop ends, and this does
         finally:
             self._tasks.pop(key, None)
-        if self.driver.closed:
+        if self._closed or self.driver.closed:
             return
-        if isinstance(found, Exception):
+        if isinstance(found, BaseException):
             take(Token(link, None, {}, _told(found)))
         else:
             take(_judged(self._provider, found, link))
@@ -209,6 +212,7 @@ class LoopTokens:
 
     def close(self) -> None:
         """Give up what is under way."""
+        self._closed = True
         for task in self._tasks.values():
             task.cancel()
 
@@ -222,7 +226,7 @@ def _asked(provider: Any, action: FetchToken | CallGssapi) -> Found:
     return _judged(provider, found, action.link)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     log.warning("the provider of tokens failed: %r", error)
     return f"{type(error).__name__}: {error}"
 

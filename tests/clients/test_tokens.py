@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import anyloop
 import pytest
-from anyloop import EACH_LOOP
+from anyloop import ASYNCIO, EACH_LOOP
 from proxy_server import ProxyServer
 from tls_front import authority, tls_to
 from token_endpoint import TokenEndpoint
@@ -514,6 +514,32 @@ def test_whatever_a_provider_raises_in_its_thread_is_told():
         tokens.ask(FetchToken(7), told.append, woken.set)
         assert woken.wait(10)
         assert what_was(told) == (None, {}, "CancelledError: the program ends")
+
+
+@ASYNCIO
+@pytest.mark.parametrize("by_coroutine", [True, False])
+def test_whatever_a_provider_raises_in_a_loop_is_told(each_loop, by_coroutine):
+    """It waited for a task that was cancelled, and the connection for it until its time was up."""
+
+    class Cancelled:
+        def token(self):
+            raise asyncio.CancelledError("somebody else's")
+
+    class LoopCancelled(Cancelled):
+        async def token(self):
+            super().token()
+
+    async def main():
+        told, turned = [], []
+        tokens = LoopTokens(LoopCancelled() if by_coroutine else Cancelled())
+        tokens.driver = driver(lambda: turned.append(True))
+        tokens.ask(FetchToken(7), told.append, fail)
+        async with asyncio.timeout(10):
+            while not turned:
+                await asyncio.sleep(0.001)
+        assert what_was(told) == (None, {}, "CancelledError: somebody else's")
+
+    anyloop.run(main())
 
 
 def test_what_providers_give():
