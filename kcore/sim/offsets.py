@@ -291,6 +291,8 @@ class Offsets:
         committed = self.of(group_id, tp)
         committed.possible[offset] += 1
         committed.unnamed[offset] += 1
+        if offset > self._logs.end_offset(tp):  # it was to be one of the topic before
+            committed.strays[offset] += 1
         committed.asks.append(offset)
         self._logs.excuse(group_id, tp, self._logs.life(tp.topic), offset)
 

@@ -168,9 +168,9 @@ def _change(world: World, chance: Chance, group_id: str) -> Procedure[Any]:
     for tp in tps:
         partition = world.brokers.partition(tp)
         assert partition is not None
-        log = partition.log
-        offset = chance.between(log.start_offset, max(log.start_offset, log.high_watermark))
-        offsets[tp] = OffsetAndMetadata(offset)
+        end = world.judge.logs.end_offset(tp)  # what is behind that may be lost with its leader
+        first = min(partition.log.start_offset, end)
+        offsets[tp] = OffsetAndMetadata(chance.between(first, end))
     return alter_group_offsets(group_id, offsets, raise_errors=True)
 
 

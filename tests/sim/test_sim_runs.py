@@ -163,6 +163,12 @@ def test_who_was_handed_an_id_by_a_group_that_is_empty_then_is_told_that_it_has_
     well(run(replace(plan, release=max(plan.release, CONSUMER_SINCE), consumer_share=0.5)))
 
 
+def test_an_offset_that_was_set_may_be_one_of_the_topic_that_was_there_before():
+    """Whoever sets it waits for a coordinator, and names no topic by its id."""
+    plan = all_but_later(plan_of(random.Random, 3_006_103), Fault.MIGRATE)
+    well(run(replace(plan, consumer_share=0.0)))
+
+
 def test_the_list_tells_the_story_of_the_members():
     plan = Plan(seed=2, members=2, faults={Fault.CRASH: 3_000, Fault.JOIN: 3_000})
     outcome = well(run(plan))
