@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcore.cluster.links import Links
-from kcore.connection.calls import Answer, keys_of
+from kcore.connection.calls import Answer, keys_of, node_id_of
 from kcore.errors import DisconnectedError
 from kcore.events import Event, OtherClusterMet
 from kcore.hints import Final
@@ -65,7 +65,7 @@ class Kinship:
         return answer
 
     def _refuse(self, answer: Answer, said: str, known: str, now_ms: int) -> Answer:
-        node, links = answer.node, self._links
+        node, links = node_id_of(answer.node), self._links
         where = links.address(node)
         error = DisconnectedError(
             f"{where} belongs to the cluster {said!r}, not to {known!r}: has its address passed to "

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
 from kcore.cluster.config import LinksConfig
-from kcore.cluster.nodes import NodeLink, Outage
+from kcore.cluster.nodes import NodeLink, Outage, first_idle
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -93,9 +93,8 @@ class Links:
 
     def authenticate_as(self, username: str, password: str) -> None:
         """Be this user on connections that are made from now on, if users have passwords there."""
-        known = self._credentials
-        if known is not None:
-            self._credentials = known.of(username, password)
+        if self._credentials is not None:
+            self._credentials = self._credentials.of(username, password)
 
     # -- nodes -------------------------------------------------------------------------------------
 
@@ -113,9 +112,8 @@ class Links:
         """Take an answer's brokers: new ones appear, moved ones reconnect, gone ones end."""
         wanted = {node.node_id: node for node in nodes}
         for key in [key for key in self._nodes if key >= 0 and node_id_of(key) not in wanted]:
-            entry = self._nodes.pop(key)
             error = DisconnectedError(f"node {node_id_of(key)} left the cluster")
-            self._end(entry, error, now_ms)
+            self._end(self._nodes.pop(key), error, now_ms)
         for node in wanted.values():
             self._place(node.node_id, node.host, node.port, now_ms)
             for key in keys_of(node.node_id)[1:]:
@@ -142,8 +140,7 @@ class Links:
     def second(self, node_id: int) -> int:
         """See `connection.calls.Network`."""
         key, first = keys_of(node_id)[2], self._nodes[node_id]
-        if key not in self._nodes:
-            self._nodes[key] = NodeLink(key, first.host, first.port)
+        self._nodes.setdefault(key, NodeLink(key, first.host, first.port))
         return key
 
     def release_bootstrap(self, now_ms: int) -> None:
@@ -272,6 +269,17 @@ class Links:
             if second is not None and (best is None or second.tried_at < best.tried_at):
                 best = second
         return None if best is None else best.key
+
+    def beside(self, node: int, now_ms: int, *, opens: bool = False) -> int:
+        """Another connection to the node, if something is unanswered by this one: a broker that
+        keeps a fetch looks at nothing behind it. One that is there and idle; opens: or its second.
+        """
+        if not self.in_flight(node):
+            return node
+        other = first_idle(self._nodes.get(key) for key in keys_of(node)[1:])
+        if other is None and opens and node >= 0:
+            other = self._nodes[self.second(node)]
+        return node if other is None or now_ms < other.retry_at else other.key
 
     def _best(self, entries: list[NodeLink], now_ms: int) -> NodeLink | None:
         count = len(entries)

@@ -98,7 +98,7 @@ class TopicLookup:
             self._take(lookup, answer, at_ms)
 
         self._links.send(
-            node,
+            self._links.beside(node, now_ms, opens=True),
             ApiKey.METADATA,
             build,
             done,

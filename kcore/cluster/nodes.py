@@ -4,6 +4,8 @@ all of them do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kcore.connection.link import Link
 from kcore.errors import AuthenticationFailedError
 from kcore.values import Value
@@ -43,3 +45,8 @@ class Outage(Value, frozen=False):
 
     since: int | None = None
     attempts: int = 0
+
+
+def first_idle(entries: Iterable[NodeLink | None]) -> NodeLink | None:
+    """The first by which something could be asked now, and nothing is."""
+    return next((one for one in entries if one is not None and one.ready and not one.load), None)

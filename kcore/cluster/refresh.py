@@ -152,6 +152,7 @@ class Refresher:
         node = self._links.least_loaded(now_ms)
         if node is None:
             return
+        node = self._links.beside(node, now_ms)
         if self._answered_at is not None and not self._view.requested:
             self._equivalent = 0  # asked because of its age
         self._view.requested = False

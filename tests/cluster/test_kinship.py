@@ -1,10 +1,17 @@
 """Brokers of another cluster, to which an address has passed (what KIP-1242 has brokers find)."""
 
+import random
+
 import pytest
 from scripted_producer import produce_world
 
-from kcore.cluster.kinship import AWAY_MS, IN_A_ROW
+from kcore.cluster.config import LinksConfig
+from kcore.cluster.kinship import AWAY_MS, IN_A_ROW, Kinship
+from kcore.cluster.links import Links
+from kcore.connection.calls import Answer, Reach, keys_of
+from kcore.connection.link import LinkOptions
 from kcore.events import OtherClusterMet
+from kcore.structs import Node
 from kcore.wire.apis import ApiKey
 from kcore.wire.messages import MetadataResponse as R
 
@@ -116,3 +123,19 @@ def test_nodes_of_which_each_names_its_own_are_put_up_with():
     client.flush()
     assert client.errors() == []
     assert cluster.log().values == [b"first", *[b"second"] * 100]
+
+
+def test_who_says_so_by_another_connection_is_left_alone_as_a_whole():
+    config = LinksConfig(link=LinkOptions(client_id="me"))
+    events, refused = [], []
+    links = Links(config, [("boot", 1)], random.Random(1), events.append)
+    links.set_nodes([Node(1, "h1", 9092)], 0)
+    keys = keys_of(1)
+    links.add_coordinator(1, "h1", 9092)
+    links.second(1)
+    kinship = Kinship("ours", links, events.append, lambda: refused.append(1))
+    answer = kinship.judge(Answer(anothers(), None, 12, keys[1]), 0)
+    assert (answer.node, answer.body) == (1, None)
+    assert [event.node_id for event in events] == [1]
+    assert [links.reach(key, AWAY_MS - 1) for key in keys] == [Reach.BACKOFF] * 3
+    assert refused == [1]

@@ -337,6 +337,36 @@ def test_a_second_connection_is_the_nodes_and_counts_as_its_first():
     assert all(values["request-total"] >= 2 for _, _, values in told)
 
 
+def test_what_waits_at_a_node_is_passed_by_another_connection_to_it():
+    world = World()
+    links = world.links
+    assert links.beside(-1, 0, opens=True) == -1
+    world.ask(-1)
+    assert links.beside(-1, 0, opens=True) == -1  # an address of the bootstrap has no other
+    links.set_nodes(nodes(1), 0)
+    world.actions()
+    world.open(1)
+    coordinator = links.add_coordinator(1, "h1", 9092)
+    assert links.beside(1, 0, opens=True) == 1  # nothing waits there
+    world.ask(1)
+    assert links.beside(1, 0) == 1  # that one is not connected
+    second = links.beside(1, 0, opens=True)
+    assert second == links.second(1)
+    world.actions()
+    world.open(coordinator)
+    assert links.beside(1, 0) == coordinator
+    world.ask(coordinator)
+    assert links.beside(1, 0) == 1
+    world.actions()
+    world.open(second)
+    assert links.beside(1, 0) == second
+    world.ask(second)
+    assert links.beside(1, 0, opens=True) == second  # it waits there for less
+    links.drop(second, 0, away_ms=100)
+    assert links.beside(1, 99, opens=True) == 1
+    assert links.beside(1, 100, opens=True) == second
+
+
 def test_it_goes_where_the_node_goes():
     world = World()
     world.links.set_nodes(nodes(1, 2), 0)

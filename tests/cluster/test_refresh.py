@@ -42,6 +42,7 @@ class World:
         self.lookup = TopicLookup(config, self.links, rng)
 
     def send(self, node, api, build, done, now_ms, *, timeout_ms=None, max_version=None):
+        self.node = node
         self.asked.append((now_ms, build(12), done))
         self.timeout_ms = timeout_ms
 
@@ -360,6 +361,18 @@ def test_one_node_that_stands_still_has_not_all_of_a_lookups_time():
     world.tick(now)
     world.answer(now, topic("a"))
     assert found == [({"a": [0]}, None)]
+
+
+def test_who_is_asked_while_a_fetch_may_wait_there_is_asked_by_another_connection():
+    """What goes by itself opens none; whoever looks something up is waiting."""
+    world = World()
+    world.links.beside = lambda node, now_ms, *, opens=False: (node, now_ms, opens)
+    world.tick(7)
+    assert world.node == (-1, 7, False)
+    world.answer(7)
+    world.lookup.ask(None, 8, lambda *_: None, deadline_ms=1_000)
+    world.tick(8)
+    assert world.node == (1, 8, True)
 
 
 def test_the_view_is_filled():
