@@ -17,7 +17,8 @@ asked for, by one batch: the broker sends a first batch whole, however large (KI
 A broker keeps a request until something new comes, and does not look at what is sent behind it.
 What such a request does not ask for (a position that was set meanwhile, a partition that was given
 to us) is asked for by another connection to the node, its second, which waits for nothing
-(`_lane`). Once it has come to the end of the log the partition is back where the others are.
+(`_lane`). When the request is answered, or the log's end is reached, the partition is back where
+the others are.
 
 What has changed is marked (`touch`) and looked at once, in `settle`: a turn in which nothing
 changed costs nothing, however many partitions there are.
@@ -29,7 +30,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer, ClusterView, Network, Reach, node_id_of
+from kcore.connection.calls import Answer, ClusterView, Network, Reach, keys_of, node_id_of
 from kcore.errors import DisconnectedError, RequestTimedOutError
 from kcore.events import Event, TopicRecreated
 from kcore.fetch.config import (
@@ -179,8 +180,6 @@ class Planner:
         """Do not ask the node for a while, longer each time in a row."""
         plan.retry_at = now_ms + self.backoff_ms(plan.failures)
         plan.failures += 1
-        if plan.second:  # the first one is there
-            self.touched.update(dict.fromkeys(plan.wanted.values()))
 
     def backoff_ms(self, attempts: int) -> int:
         """How long to wait after so many failures before this one."""
@@ -335,9 +334,7 @@ class Planner:
     def _second(self, node_id: int, now_ms: int) -> int:
         """The key of the node's second connection; its own if that cannot be had now."""
         key = self._network.second(node_id)
-        plan = self.nodes.get(key)
-        failed = plan is not None and plan.retry_at > now_ms
-        return node_id if failed or self._network.reach(key, now_ms) is Reach.BACKOFF else key
+        return node_id if self._network.reach(key, now_ms) is Reach.BACKOFF else key
 
     def _unlist(self, plan: NodePlan, partition: Partition) -> None:
         tp = partition.tp
@@ -362,8 +359,6 @@ class Planner:
         if tp in plan.wanted and (full or end <= partition.next_offset):
             plan.window.put(tp, partition.next_offset, end)
             plan.changed[tp] = None
-        if plan.second:
-            self.touch(partition)
 
     # -- asking ------------------------------------------------------------------------------------
 
@@ -415,10 +410,6 @@ class Planner:
             retry_at = now_ms + self._config.retry_backoff_ms
         else:
             retry_at = max(self._network.retry_at(plan.key), now_ms + 1)
-        if plan.second:
-            plan.retry_at = retry_at
-            self.touched.update(dict.fromkeys(plan.wanted.values()))
-            return
         self._node_retries.set(plan, retry_at)
         self.leave_replica(plan, plan.wanted, now_ms)
 
@@ -476,6 +467,9 @@ class Planner:
         self.reserved_bytes -= plan.reserved
         plan.reserved = 0
         plan.in_flight = False
+        second = self.nodes.get(keys_of(plan.node_id)[2])
+        if second is not None:  # which is for as long as the first is kept, and no end is reached
+            self.touched.update(dict.fromkeys(second.wanted.values()))
         self._freed()  # whoever waits for memory comes before who just had some
         self.ready[plan] = None
         self._take(plan, answer, now_ms)

@@ -66,16 +66,19 @@ def test_at_the_end_it_is_back_where_the_others_are():
     assert world.take() == {T0: [1000]}
 
 
-def test_what_is_not_at_its_end_is_told_to_the_first_when_that_answers():
+@pytest.mark.parametrize("first", [1, SECOND])
+def test_when_the_first_answers_it_is_back_there_and_comes_once(first):
     world = at_the_end(T0, T1)
     world.positions.seek(T0, 10)
     world.tick()
     world.fetched(node=1, session_id=7, after_ms=500)
-    assert (asked(world.only(node=1)), forgotten(world.only(node=1))) == ({}, [T0])
-    world.fetched(data(T0, batch(10, 990)), node=SECOND)
+    sent = world.only(node=1)
+    assert (asked(sent), forgotten(sent), sent.body.min_bytes) == ({T0: 10}, [], 1)
+    for node in (first, 1 + SECOND - first):  # who of the two is quicker
+        world.fetched(data(T0, batch(10, 5)), node=node, session_id=7 if node == 1 else 0)
+    assert world.take() == {T0: [10, 11, 12, 13, 14]}
+    assert asked(world.only(node=1)) == {T0: 15}
     assert world.pending(ApiKey.FETCH, SECOND) == []
-    world.fetched(node=1, session_id=7, after_ms=500)
-    assert asked(world.only(node=1)) == {T0: 1000}
 
 
 def test_an_old_answer_brings_nothing():
@@ -85,11 +88,10 @@ def test_an_old_answer_brings_nothing():
     world.tick()
     world.fetched(data(T0, batch(1000), high_watermark=1001), node=1, session_id=7)
     assert world.take() == {}
-    assert world.pending(ApiKey.FETCH, 1) == []  # nothing is wanted there
+    assert asked(world.only(node=1)) == {T0: 10}
     world.fetched(data(T0, batch(10, 2), high_watermark=1001), node=SECOND)
     assert world.take() == {T0: [10, 11]}
-    assert asked(world.only()) == {T0: 12}
-    assert world.only().node == 1  # which keeps nothing any more
+    assert world.pending(ApiKey.FETCH, SECOND) == []
 
 
 def test_a_partition_that_comes_while_a_request_is_kept_is_asked_for_at_once():
