@@ -24,7 +24,7 @@ from typing import Any
 RECORDS = 10_000  # of the log
 VALUE = bytes(100)
 TOPIC = "waiting"
-TIMES = 200
+TIMES = 60
 
 Took = list[float]  # ms
 Found = dict[str, Took]

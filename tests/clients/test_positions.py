@@ -29,6 +29,44 @@ def options(broker, **more):
     } | more
 
 
+# While a broker keeps a fetch ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["blocking", "selectors", "gevent"])
+def test_nothing_waits_for_a_fetch_that_a_broker_keeps(broker, transport):
+    """It is kept for longer than any of this may take."""
+    more = {"transport": transport, "fetch_max_wait_ms": 25_000}
+    with Consumer(**options(broker, **more)) as reader:
+        reader.assign([T0, T1])
+        read = 0
+        while read < 2 * EACH:
+            read += sum(map(len, reader.poll(timeout_ms=5_000).values()))
+        for number in range(3):
+            assert reader.poll(timeout_ms=20) == {}
+            assert reader.end_offsets([T0, T1], timeout_ms=5_000) == {T0: EACH, T1: EACH}
+            assert "t" in reader.topics()
+            reader.seek(T0, 40 + number)
+            (found,) = reader.poll(timeout_ms=5_000).values()
+            assert [one.offset for one in found] == [*range(40 + number, EACH)]
+
+
+def test_nor_in_an_event_loop(broker):
+    async def main():
+        async with consumer(broker, **options(broker, fetch_max_wait_ms=25_000)) as reader:
+            reader.assign([T0, T1])
+            await reader.seek_to_beginning()
+            read = 0
+            while read < 2 * EACH:
+                read += sum(map(len, (await reader.getmany(timeout_ms=5_000)).values()))
+            assert await reader.getmany(timeout_ms=20) == {}
+            assert await reader.end_offsets([T0]) == {T0: EACH}
+            reader.seek(T0, 40)
+            (found,) = (await reader.getmany(timeout_ms=5_000)).values()
+            assert [one.offset for one in found] == [*range(40, EACH)]
+
+    run(main())
+
+
 # Lag --------------------------------------------------------------------------------------------
 
 

@@ -90,3 +90,27 @@ def test_a_seek_to_what_was_committed_goes_on_there(kafka, names, filled):
             assert (await reader.getone(filled[1])).offset == 5
 
     asyncio.run(main())
+
+
+KEPT_MS = 25_000  # longer than what is asked may take
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_what_is_asked_while_a_broker_keeps_a_fetch_is_answered(kafka, names, filled, grouped):
+    more = {"group_id": names.group if grouped else None, "auto_offset_reset": "earliest"}
+    with Consumer(**options(kafka, names, **more, fetch_max_wait_ms=KEPT_MS)) as reader:
+        reader.assign(filled)
+        read = 0
+        while read < EACH * PARTITIONS:
+            read += sum(map(len, reader.poll(timeout_ms=10_000).values()))
+        for number in range(5):
+            reader.poll(timeout_ms=50)  # its fetch is kept by then
+            assert set(reader.end_offsets(filled, timeout_ms=10_000).values()) == {EACH}
+            assert names.topic in reader.topics()
+            reader.seek(filled[0], EACH - 10 - number)
+            (records,) = reader.poll(timeout_ms=10_000).values()
+            assert [one.offset for one in records] == [*range(EACH - 10 - number, EACH)]
+        with Producer(bootstrap_servers=kafka.bootstrap) as producer:  # and what it waits for comes
+            producer.send(names.topic, b"v", partition=1).get(10)
+        (records,) = reader.poll(timeout_ms=10_000).values()
+        assert [one.offset for one in records] == [EACH]
