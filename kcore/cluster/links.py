@@ -8,6 +8,8 @@ Rules:
   without forgetting what is known of the cluster).
 * A coordinator has an entry of its own under COORDINATOR_KEY_BASE - node id; it is never the least
   loaded node.
+* So has a node's second connection. What would go by that goes by the first if it cannot be made
+  (a broker lets in only so many), and nobody is told.
 * A node that refuses our credentials or certificate fails what is asked of it with that error, and
   the application is told (ErrorRaised); it is still tried again after its backoff, because a broker
   may learn of a user late.
@@ -21,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
 from kcore.cluster.config import LinksConfig
-from kcore.cluster.nodes import NodeLink, Outage, first_idle
+from kcore.cluster.nodes import SECOND_AWAY_MS, NodeLink, Outage, best_of, first_idle, unsent
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -260,12 +262,12 @@ class Links:
         now.
         """
         real = self._real()
-        best = self._best(real, now_ms)
+        best = best_of(real, now_ms, self._rng)
         if (best is None or (not best.ready and best.failures)) and (
             self._config.rebootstrap or not real
         ):
             # Every node worth asking failed lately: the bootstrap addresses are as good a chance.
-            second = self._best(self._bootstrap, now_ms)
+            second = best_of(self._bootstrap, now_ms, self._rng)
             if second is not None and (best is None or second.tried_at < best.tried_at):
                 best = second
         return None if best is None else best.key
@@ -280,27 +282,6 @@ class Links:
         if other is None and opens and node >= 0:
             other = self._nodes[self.second(node)]
         return node if other is None or now_ms < other.retry_at else other.key
-
-    def _best(self, entries: list[NodeLink], now_ms: int) -> NodeLink | None:
-        count = len(entries)
-        if count == 0:
-            return None
-        start = int(self._rng.random() * count) % count
-        best: NodeLink | None = None
-        best_rank: tuple[int, int] | None = None
-        for offset in range(count):
-            entry = entries[(start + offset) % count]
-            if entry.ready:
-                rank = (0, entry.load)
-            elif entry.link is not None:
-                rank = (1, entry.load)
-            elif now_ms >= entry.retry_at:
-                rank = (2, entry.tried_at)
-            else:
-                continue
-            if best_rank is None or rank < best_rank:
-                best, best_rank = entry, rank
-        return best
 
     def range_of(self, api: int) -> tuple[int, int] | None:
         """What any connected broker says it serves of an API."""
@@ -371,7 +352,7 @@ class Links:
             entry.key,
             (entry.host, entry.port),
             config.link,
-            now_ms + setup_ms,
+            now_ms + entry.limited(setup_ms),
             now_ms,
             self.completed,
             self.actions,
@@ -566,6 +547,8 @@ class Links:
         entry.link = None
         entry.greeted = entry.proven = False
         self.changes += 1
+        if not opened and entry.second and self._do_without(entry, now_ms):
+            return
         error = link.error or DisconnectedError("closed")
         self._emit(LinkClosed(node_id_of(entry.key), entry.host, entry.port, error, opened))
         if not failed:
@@ -580,6 +563,17 @@ class Links:
         )
         entry.failures += 1
         self._note_failure(error, now_ms)
+
+    def _do_without(self, entry: NodeLink, now_ms: int) -> bool:
+        """A second connection cannot be made: the first one, if that is there, does for a while."""
+        first = self._nodes.get(node_id_of(entry.key))
+        if first is None or not first.ready:
+            return False
+        entry.retry_at = now_ms + SECOND_AWAY_MS
+        for taken in unsent(self.completed, entry.key):
+            self._send_on(first, taken[0], now_ms)
+            self.completed.remove(taken)  # behind it: see `interrupt`
+        return True
 
     def _note_failure(self, error: KafkaError, now_ms: int) -> None:
         outage = self._outage

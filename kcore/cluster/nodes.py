@@ -6,14 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer
 from kcore.connection.link import Link
+from kcore.connection.pending import Call, Completed
 from kcore.errors import AuthenticationFailedError
+from kcore.hints import Final
+from kcore.structs import Rng
 from kcore.values import Value
+
+# A second connection to a node spares waiting, and the first one does without it: its set-up may
+# take this long, and if it cannot be made it is not tried again before that.
+SECOND_SETUP_MS: Final = 3_000
+SECOND_AWAY_MS: Final = 30_000
 
 
 class NodeLink(Value, frozen=False):
-    """A place to connect to. `key` is a node id, a bootstrap number (negative) or a coordinator's
-    key.
+    """A place to connect to. `key` is a node id, a bootstrap number (negative), or that of a
+    coordinator or of a second connection.
     """
 
     key: int
@@ -28,6 +37,15 @@ class NodeLink(Value, frozen=False):
     refusal: AuthenticationFailedError | None = None  # the last attempt's end, if so
     address_index: int = 0  # which of the name's addresses is next
     tried_at: int = -1  # when the last attempt began, -1 never
+
+    @property
+    def second(self) -> bool:
+        """Whether it is another connection to a node that has one."""
+        return self.key > COORDINATOR_KEY_BASE
+
+    def limited(self, setup_ms: int) -> int:
+        """How long its set-up may take, of what the options allow."""
+        return min(setup_ms, SECOND_SETUP_MS) if self.second else setup_ms
 
     @property
     def load(self) -> int:
@@ -50,3 +68,31 @@ class Outage(Value, frozen=False):
 def first_idle(entries: Iterable[NodeLink | None]) -> NodeLink | None:
     """The first by which something could be asked now, and nothing is."""
     return next((one for one in entries if one is not None and one.ready and not one.load), None)
+
+
+def best_of(entries: list[NodeLink], now_ms: int, rng: Rng) -> NodeLink | None:
+    """See `Links.least_loaded`: of these."""
+    count = len(entries)
+    if count == 0:
+        return None
+    start = int(rng.random() * count) % count
+    best: NodeLink | None = None
+    best_rank: tuple[int, int] | None = None
+    for offset in range(count):
+        entry = entries[(start + offset) % count]
+        if entry.ready:
+            rank = (0, entry.load)
+        elif entry.link is not None:
+            rank = (1, entry.load)
+        elif now_ms >= entry.retry_at:
+            rank = (2, entry.tried_at)
+        else:
+            continue
+        if best_rank is None or rank < best_rank:
+            best, best_rank = entry, rank
+    return best
+
+
+def unsent(completed: Completed, key: int) -> list[tuple[Call, Answer]]:
+    """What failed without having been written, of what was asked under this key."""
+    return [one for one in completed if one[1].node == key and one[0].version < 0]

@@ -2,92 +2,16 @@
 KIP-601, KIP-899).
 """
 
-import random
 from dataclasses import replace
 
 import pytest
+from links_world import CONFIG, World, nodes
 
-from kcore.actions import Connect, Disconnect, Send
-from kcore.cluster.config import LinksConfig
-from kcore.cluster.links import Links
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Reach, keys_of
-from kcore.connection.link import LinkOptions
-from kcore.connection.measures import LinkMeasures
+from kcore.actions import Connect, Disconnect
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Reach
 from kcore.errors import DisconnectedError
 from kcore.events import ClusterReachable, ClusterUnreachable, LinkClosed, LinkOpened
 from kcore.structs import Node
-from kcore.wire import frames
-from kcore.wire.apis import ApiKey
-from kcore.wire.messages import ApiVersionsResponse, MetadataRequest, MetadataResponse
-
-CONFIG = LinksConfig(link=LinkOptions(client_id="me"))
-
-
-class World:
-    def __init__(self, bootstrap=(("boot", 1),), config=CONFIG):
-        self.events = []
-        self.links = Links(config, bootstrap, random.Random(1), self.events.append)
-
-    def actions(self):
-        found = list(self.links.actions)
-        self.links.actions.clear()
-        return found
-
-    def connects(self):
-        return [x for x in self.actions() if isinstance(x, Connect)]
-
-    def ask(self, node, now=0, timeout=30_000):
-        answers = []
-        self.links.send(
-            node,
-            ApiKey.METADATA,
-            lambda _: MetadataRequest(topics=[]),
-            lambda answer, _: answers.append(answer),
-            now,
-            timeout_ms=timeout,
-        )
-        return answers
-
-    def settle(self, now=0):
-        while self.links.completed:
-            call, answer = self.links.completed.popleft()
-            call.done(answer, now)
-
-    def greet(self, link, now=0):
-        self.links.handle_connected(link, now)
-        (send,) = [x for x in self.actions() if isinstance(x, Send)]
-        request = frames.decode_request(memoryview(send.data)[4:])
-        keys = [ApiVersionsResponse.ApiVersion(api_key=3, min_version=0, max_version=12)]
-        self.answer(link, request, ApiVersionsResponse(api_keys=keys), now)
-
-    def answer(self, link, request, message, now=0):
-        data = frames.encode_response(message, request.api_version, request.correlation_id)
-        self.links.handle_data(link, data, now)
-
-    def open(self, node, now=0):
-        """Connect and greet a node; the link number."""
-        answers = self.ask(node, now)
-        (connect,) = self.connects()
-        self.greet(connect.link, now)
-        (send,) = [x for x in self.actions() if isinstance(x, Send)]
-        request = frames.decode_request(memoryview(send.data)[4:])
-        self.answer(connect.link, request, MetadataResponse(), now)
-        self.settle(now)
-        assert answers[0].error is None
-        return connect.link
-
-    def fail(self, node, now=0):
-        self.ask(node, now)
-        (connect,) = self.connects()
-        self.links.handle_closed(connect.link, "refused", now, more_addresses=False)
-        self.settle(now)
-
-    def kinds(self, kind):
-        return [event for event in self.events if type(event) is kind]
-
-
-def nodes(*ids):
-    return [Node(n, f"h{n}", 9092) for n in ids]
 
 
 def test_send_opens_a_link_and_answers_never_come_inside_send():
@@ -314,73 +238,6 @@ def test_moved_and_gone_nodes_lose_their_links():
     assert world.links.reach(key, 0) is Reach.UNKNOWN
     world.actions()
     world.ask(1)
-    assert world.connects()[0].host == "elsewhere"
-
-
-def test_a_second_connection_is_the_nodes_and_counts_as_its_first():
-    world = World()
-    world.links.measures = measures = LinkMeasures(0, ())
-    world.links.set_nodes(nodes(0, 1), 0)
-    for node_id in (0, 1):
-        key = world.links.second(node_id)
-        assert world.links.second(node_id) == key == keys_of(node_id)[2]
-        assert world.links.reach(key, 0) is Reach.IDLE
-        world.open(key)
-        world.ask(key)
-        assert world.links.in_flight(key) == 1
-        assert world.links.least_loaded(0) in {0, 1}  # never that
-        world.open(node_id)
-        world.ask(node_id)
-    assert [event.node_id for event in world.kinds(LinkOpened)] == [0, 0, 1, 1]
-    told = measures.tell_nodes("nodes", 0)
-    assert [tags for _, tags, _ in told] == [(("node-id", "node-0"),), (("node-id", "node-1"),)]
-    assert all(values["request-total"] >= 2 for _, _, values in told)
-
-
-def test_what_waits_at_a_node_is_passed_by_another_connection_to_it():
-    world = World()
-    links = world.links
-    assert links.beside(-1, 0, opens=True) == -1
-    world.ask(-1)
-    assert links.beside(-1, 0, opens=True) == -1  # an address of the bootstrap has no other
-    links.set_nodes(nodes(1), 0)
-    world.actions()
-    world.open(1)
-    coordinator = links.add_coordinator(1, "h1", 9092)
-    assert links.beside(1, 0, opens=True) == 1  # nothing waits there
-    world.ask(1)
-    assert links.beside(1, 0) == 1  # that one is not connected
-    second = links.beside(1, 0, opens=True)
-    assert second == links.second(1)
-    world.actions()
-    world.open(coordinator)
-    assert links.beside(1, 0) == coordinator
-    world.ask(coordinator)
-    assert links.beside(1, 0) == 1
-    world.actions()
-    world.open(second)
-    assert links.beside(1, 0) == second
-    world.ask(second)
-    assert links.beside(1, 0, opens=True) == second  # it waits there for less
-    links.drop(second, 0, away_ms=100)
-    assert links.beside(1, 99, opens=True) == 1
-    assert links.beside(1, 100, opens=True) == second
-
-
-def test_it_goes_where_the_node_goes():
-    world = World()
-    world.links.set_nodes(nodes(1, 2), 0)
-    keys = [world.links.second(node_id) for node_id in (1, 2)]
-    for key in keys:
-        world.open(key)
-    pending = world.ask(keys[0])
-    world.links.set_nodes([Node(1, "elsewhere", 9092)], 0)
-    world.settle()
-    assert isinstance(pending[0].error, DisconnectedError)
-    assert world.links.reach(keys[0], 0) is Reach.IDLE
-    assert world.links.reach(keys[1], 0) is Reach.UNKNOWN
-    world.actions()
-    world.ask(keys[0])
     assert world.connects()[0].host == "elsewhere"
 
 
