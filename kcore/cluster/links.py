@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kcore.actions import Action, Connect
 from kcore.cluster.config import LinksConfig
-from kcore.cluster.nodes import SECOND_AWAY_MS, NodeLink, Outage, best_of, first_idle, unsent
+from kcore.cluster.nodes import NodeLink, Outage, best_of, first_idle, unsent
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -569,7 +569,7 @@ class Links:
         first = self._nodes.get(node_id_of(entry.key))
         if first is None or not first.ready:
             return False
-        entry.retry_at = now_ms + SECOND_AWAY_MS
+        entry.leave_alone(now_ms, self._rng)
         for taken in unsent(self.completed, entry.key):
             self._send_on(first, taken[0], now_ms)
             self.completed.remove(taken)  # behind it: see `interrupt`

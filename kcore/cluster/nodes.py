@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kcore.connection.backoff import exponential
 from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer
 from kcore.connection.link import Link
 from kcore.connection.pending import Call, Completed
@@ -15,9 +16,10 @@ from kcore.structs import Rng
 from kcore.values import Value
 
 # A second connection to a node spares waiting, and the first one does without it: its set-up may
-# take this long, and if it cannot be made it is not tried again before that.
+# take this long, and if it cannot be made it is not tried again before that: who tries it waits.
 SECOND_SETUP_MS: Final = 3_000
 SECOND_AWAY_MS: Final = 30_000
+SECOND_AWAY_MAX_MS: Final = 600_000
 
 
 class NodeLink(Value, frozen=False):
@@ -46,6 +48,12 @@ class NodeLink(Value, frozen=False):
     def limited(self, setup_ms: int) -> int:
         """How long its set-up may take, of what the options allow."""
         return min(setup_ms, SECOND_SETUP_MS) if self.second else setup_ms
+
+    def leave_alone(self, now_ms: int, rng: Rng) -> None:
+        """It cannot be made: for a while, longer each time in a row."""
+        wait_ms = exponential(self.failures, SECOND_AWAY_MS, SECOND_AWAY_MAX_MS, rng)
+        self.retry_at = now_ms + wait_ms
+        self.failures += 1
 
     @property
     def load(self) -> int:

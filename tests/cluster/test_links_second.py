@@ -87,9 +87,15 @@ def test_where_it_cannot_be_made_the_first_does(how):
     assert world.events == []  # nobody misses it
     assert links.disconnects == 0
     since = SECOND_SETUP_MS if how == "hangs" else 0
-    assert links.reach(second, since + SECOND_AWAY_MS - 1) is Reach.BACKOFF
-    assert links.beside(1, since + SECOND_AWAY_MS - 1, opens=True) == 1
-    assert links.reach(second, since + SECOND_AWAY_MS) is Reach.IDLE
+    again = links.retry_at(second)
+    assert 0.8 * SECOND_AWAY_MS <= again - since <= 1.2 * SECOND_AWAY_MS
+    assert links.reach(second, again - 1) is Reach.BACKOFF
+    assert links.beside(1, again - 1, opens=True) == 1
+    world.ask(second, again)
+    (connect,) = world.connects()
+    links.handle_closed(connect.link, "no", again, more_addresses=False)
+    assert links.retry_at(second) - again >= 1.6 * SECOND_AWAY_MS
+    since = again
     links.handle_closed(link, "lost", since, more_addresses=False)
     world.settle()
     assert [len(one) for one in answers] == [1, 1]
