@@ -52,8 +52,9 @@ def test_an_error_ends_all_and_nothing_behind_it_is_committed(broker):
         assert isinstance(caught.value.__cause__, ValueError)
         assert (caught.value.partition, caught.value.offset) == (T0, 57)
         assert caught.value.record.offset == 57
-        assert one.committed(T0) <= 57
-        assert one.position(T0) == one.committed(T0)
+        done = one.committed(T0) or 0  # a thread may come to 57 before another is through with 0
+        assert done <= 57
+        assert one.position(T0) == done
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ValueError])
