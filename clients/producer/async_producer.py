@@ -303,8 +303,8 @@ class AsyncProducer(AsyncTransactions, Measured):
         Cancelled, the record may still be delivered.
         """
         future = await self.send(topic, value, key, partition, timestamp_ms, headers)
-        batch = self._courier.last  # nothing was awaited since it was taken
-        if batch.lingers:
+        batch = self._courier.last  # its own, if whoever wraps `send` awaits nothing behind it
+        if batch is not None and batch.lingers:
             self._courier.hurry(batch)
         return await future
 

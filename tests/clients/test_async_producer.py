@@ -13,7 +13,7 @@ from async_producers import producer as make
 from async_producers import read, topic_of
 from leftovers import COLLECTED
 
-from kcore import TopicPartition
+from kcore import AsyncProducer, TopicPartition
 from kcore.clients import turns
 from kcore.clients.turns import RECORDS_PER_TURN
 from kcore.embedded import EmbeddedBroker
@@ -113,6 +113,22 @@ def test_what_is_waited_for_does_not_linger(broker, topic, monkeypatch):
                 assert first.done()
             assert not other.done()
             await producer.flush()
+
+    run(main())
+
+
+def test_a_send_that_others_have_wrapped_may_take_its_time(broker, topic):
+    """Who traces it may await something behind it; by then the record may be delivered."""
+
+    class Traced(AsyncProducer):
+        async def send(self, *args, **kwargs):
+            future = await super().send(*args, **kwargs)
+            await self.flush()
+            return future
+
+    async def main():
+        async with Traced(bootstrap_servers=broker.bootstrap) as producer:
+            assert (await producer.send_and_wait(topic, b"v")).offset == 0
 
     run(main())
 
