@@ -127,7 +127,9 @@ class Links:
         if entry is None:
             self._nodes[key] = NodeLink(key, host, port)
         elif (entry.host, entry.port) != (host, port):
-            self._end(entry, DisconnectedError(f"node {key} moved to {host}:{port}"), now_ms)
+            self._end(
+                entry, DisconnectedError(f"node {node_id_of(key)} moved to {host}:{port}"), now_ms
+            )
             self._nodes[key] = NodeLink(key, host, port)
 
     def add_coordinator(self, node_id: int, host: str, port: int) -> int:
@@ -175,7 +177,7 @@ class Links:
         )
         entry = self._nodes.get(node)
         if entry is None or self._closed:
-            why = f"node {node} is not known (any more)"
+            why = f"node {node_id_of(node)} is not known (any more)"
             if self._closed:
                 why = "the client is closed"
             self.completed.append((call, Answer(None, DisconnectedError(why), -1, node)))
@@ -245,7 +247,9 @@ class Links:
         entry = self._nodes.get(node)
         if entry is not None:
             if entry.link is not None:
-                entry.link.close(fault or DisconnectedError(f"node {node} was given up"))
+                entry.link.close(
+                    fault or DisconnectedError(f"node {node_id_of(node)} was given up")
+                )
                 self._forget(entry, now_ms, failed=fault is not None)
             entry.retry_at = max(entry.retry_at, now_ms + away_ms)
 

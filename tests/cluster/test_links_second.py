@@ -114,6 +114,25 @@ def test_where_the_first_is_gone_too_it_fails_like_any_other():
     assert world.links.retry_at(world.links.second(1)) <= 60
 
 
+def test_errors_name_the_node_and_not_its_connection():
+    world = World()
+    links = world.links
+    links.set_nodes(nodes(1), 0)
+    key = links.second(1)
+    answers = [world.ask(key)]
+    links.drop(key, 0)
+    answers.append(world.ask(key))
+    links.set_nodes([Node(1, "elsewhere", 9092)], 0)
+    links.set_nodes(nodes(2), 0)
+    answers.append(world.ask(key))
+    world.settle()
+    assert [str(answer.error) for (answer,) in answers] == [
+        "node 1 was given up",
+        "node 1 moved to elsewhere:9092",
+        "node 1 is not known (any more)",
+    ]
+
+
 def test_it_goes_where_the_node_goes():
     world = World()
     world.links.set_nodes(nodes(1, 2), 0)
