@@ -202,9 +202,9 @@ class Fetcher:
             partition = self._next_turn(now_ms, only, alone=not out)
             if partition is None:
                 break
+            reader = partition.reader
             self._mark(partition)
             try:
-                reader = partition.reader
                 records = reader.take(left, bytes_left)
             except Exception as error:
                 self.single.taken -= 1

@@ -14,6 +14,7 @@ from fetch_world import World, batch, data, offsets, tp
 
 from kcore.errors import KafkaError
 from kcore.fetch import fetcher
+from kcore.fetch.partition import Partition
 from kcore.fetch.single import OneByOne
 
 PARTITIONS = [tp(number) for number in range(4)]
@@ -269,3 +270,19 @@ def test_deserializers_go_the_general_way(of: str) -> None:
     world = stocked(**{f"{of}_deserializer": lambda _topic, _headers, _data: 7})
     assert world.fetcher.take_inside() is None
     assert getattr(short(world)[tp(0)][0], of) == 7
+
+
+def test_a_signal_handler_that_raises_before_a_record_is_taken_is_heard_as_it_is(monkeypatch):
+    world = World(PARTITIONS[0])
+    world.tick()
+    world.fetched(data(PARTITIONS[0], batch(0, 5)))
+    whole = Partition.reader
+
+    def struck(_partition):
+        monkeypatch.setattr(Partition, "reader", whole)
+        raise ArithmeticError("struck")
+
+    monkeypatch.setattr(Partition, "reader", property(struck))
+    with pytest.raises(ArithmeticError):
+        world.take()
+    assert world.take() == {PARTITIONS[0]: [0, 1, 2, 3, 4]}
