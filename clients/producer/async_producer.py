@@ -305,7 +305,7 @@ class AsyncProducer(AsyncTransactions, Measured):
         future = await self.send(topic, value, key, partition, timestamp_ms, headers)
         batch = self._courier.last  # its own, if whoever wraps `send` awaits nothing behind it
         if batch is not None and batch.lingers:
-            self._courier.hurry(batch)
+            self._courier.hurry((batch,))
         return await future
 
     async def _append(self, record: Record) -> tuple[Any, int]:

@@ -6,7 +6,7 @@ can be collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kcore.clients.log import Log
@@ -86,10 +86,10 @@ class LoopCourier(LoopTurns, Dispatch):
         if self.core.stirred:
             self.turn_soon()
 
-    def hurry(self, batch: Batch) -> None:
-        """Somebody is about to wait for it."""
+    def hurry(self, batches: Iterable[Batch]) -> None:
+        """Somebody is about to wait for these."""
         with self.work:
-            self.core.hurry((batch,), self.now_ms())
+            self.core.hurry(batches, self.now_ms())
         self.nudge()
 
     # Turns --------------------------------------------------------------------------------------
