@@ -1,8 +1,8 @@
 """Drives a producer's core in a thread (or greenlet) of its own, and lets others in while it waits.
 
-One lock guards core and pump. The courier holds it for all but its waits for the network, during
-which anybody may append; who begins something that cannot wait rings the pump's bell. Callbacks run
-in the courier, without the lock.
+One lock guards core and pump. The courier holds it for all but its waits (for the network, for a
+resolver, for the user's provider of tokens), during which anybody may append; who begins something
+that cannot wait rings the pump's bell. Callbacks run in the courier, without the lock.
 
 Ctrl-C, or a signal handler that raises, may strike whoever has the lock in the middle of a change:
 the main thread, or any greenlet, also the courier itself. Whoever has it next has the core begin
@@ -68,14 +68,15 @@ class CourierLock(WorkLock):
 class YieldingTransport:
     """A transport whose waits let go of a lock that is held by whoever steps the pump.
 
-    mend: what to do if somebody was struck meanwhile, before any input.
+    mend: what to do if somebody was struck meanwhile, before any input. waiting: who begins
+    something has the next wait end at once. midway: the pump is in the middle of an action.
     """
 
     def __init__(self, transport: Any, lock: WorkLock, mend: Callable[[], object]) -> None:
         self._transport = transport
         self._lock = lock
         self._mend = mend
-        self.waiting = False
+        self.waiting = self.midway = False
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
         """The transport's own, without the lock."""
@@ -88,8 +89,37 @@ class YieldingTransport:
             return ()  # what is ready is so still, unless that has ended its link
         return found
 
+    def resolve(self, host: str, port: int) -> Any:
+        """The transport's own, likewise: a resolver that nobody answers takes half a minute."""
+        return self.lend(self._transport.resolve, host, port)
+
+    def lend(self, call: Callable[..., Any], *args: Any) -> Any:
+        """Make a call that may wait, in the middle of an action, without the lock."""
+        self.waiting = self.midway = True
+        try:
+            with self._lock.away():
+                return call(*args)
+        finally:
+            self.waiting = self.midway = False
+            if self._lock.struck:  # its actions follow those that are being carried out
+                self._lock.mend()
+                self._lock.struck = False
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+class YieldingSource:
+    """A source for SASL that is asked without the lock."""
+
+    def __init__(self, source: Any, transport: YieldingTransport) -> None:
+        self._source = source
+        self._transport = transport
+        self.close = source.close
+
+    def ask(self, action: Any, take: Callable[[Any], None], wake: Callable[[], None]) -> None:
+        """The source's own."""
+        self._transport.lend(self._source.ask, action, take, wake)
 
 
 class Courier(Dispatch):
@@ -103,6 +133,8 @@ class Courier(Dispatch):
         self.lock = CourierLock(make_lock(transport.name), self._begin_anew, self._ring)
         self._name: str = transport.name
         self._transport = YieldingTransport(transport, self.lock, self._mend)
+        if sasl is not None:
+            sasl = YieldingSource(sasl, self._transport)
         self._pump = transports.Pump(core, self._transport, tls=tls, sasl=sasl, proxy=proxy)
         self.now_ms = self._pump.now_ms
         # Of everybody who waits: rung at the end, and after each turn that may help.
@@ -300,6 +332,8 @@ class Courier(Dispatch):
                     leave()
 
     def _wait_inside(self, done: Callable[[], bool], timeout_s: float | None) -> bool:
+        if self._transport.midway:  # it is a provider of tokens that asks
+            self.lock.refuse_midway()
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
         while True:
             with self.lock:

@@ -12,7 +12,7 @@ import pytest
 
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import KafkaError
+from kcore.errors import ConcurrentUseError, KafkaError, KafkaTimeoutError
 
 
 @pytest.fixture(scope="module")
@@ -255,3 +255,130 @@ def test_batches_that_become_full_meanwhile_go_together(broker):
         producer.flush(10)
         found = producer.metrics()["producer-metrics"]
     assert found["request-total"] - before == 6  # of one batch of each partition
+
+
+# What takes its time in the courier ---------------------------------------------------------------
+
+
+class Held:
+    """Stands before a call, and holds up whoever makes it while it is shut."""
+
+    def __init__(self, call, shut=True):
+        self.call = call
+        self.shut = shut
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *given):
+        if self.shut:
+            self.inside.set()
+            self.go_on.wait(10)
+        return self.call(*given)
+
+    def open(self):
+        self.shut = False
+        self.go_on.set()
+
+
+@contextlib.contextmanager
+def a_producer_whose_resolver_is_silent(broker, **options):
+    transport = broker.transport()
+    held = transport.resolve = Held(transport.resolve)
+    with Producer(
+        transport=transport,
+        bootstrap_servers=broker.bootstrap,
+        api_version=(4, 1),
+        linger_ms=0,
+        **options,
+    ) as producer:
+        try:
+            assert held.inside.wait(10)
+            yield producer, held
+        finally:
+            held.open()
+
+
+def test_nobody_waits_longer_than_they_like_for_a_resolver(broker):
+    with a_producer_whose_resolver_is_silent(broker, max_block_ms=50) as (producer, held):
+        begun = time.monotonic()
+        with pytest.raises(KafkaTimeoutError, match="max_block_ms=50"):
+            producer.send("t", b"v")
+        assert time.monotonic() - begun < 5
+        held.open()
+        wait_for(producer.bootstrap_connected)
+        assert producer.partitions_for("t") == {0}
+
+
+def test_what_ends_while_a_resolver_is_silent_is_told_behind_it(broker):
+    with a_producer_whose_resolver_is_silent(broker) as (producer, held):
+        transport = producer._courier._transport._transport
+        transport.watch = lambda *_: None  # nobody answers there
+        thread = threading.Thread(target=producer.flush)
+        thread.start()
+        wait_for(lambda: producer._courier.core.unread)
+        held.open()
+        thread.join(5)
+        assert not thread.is_alive()  # else it waited for the connection
+        producer.close(0)
+
+
+def test_who_is_struck_while_a_resolver_is_silent_has_the_core_begin_anew(broker):
+    with a_producer_whose_resolver_is_silent(broker) as (producer, held):
+        courier, resolve, fed = producer._courier, held.call, []
+        core = courier.core
+        anew, closed = core.handle_interrupted, core.handle_closed
+        core.handle_interrupted = lambda *given: fed.append("struck") or anew(*given)
+        core.handle_closed = lambda *given, **more: fed.append("closed") or closed(*given, **more)
+        def find_nothing(*_):
+            held.call = resolve
+            raise OSError("nobody knows")
+
+        held.call = find_nothing
+        with pytest.raises(ZeroDivisionError), courier.lock:
+            _ = 1 / 0
+        assert fed == []  # the courier is in the middle of an action
+        held.open()
+        wait_for(lambda: "closed" in fed)
+        assert producer.send("t", b"v").get(10).offset >= 0
+        assert fed == ["struck", "closed"]
+        assert not courier.lock.struck
+
+
+class SlowTokens:
+    """A provider that waits where it gets its tokens from."""
+
+    def __init__(self):
+        self.token = Held(lambda: "a-token")
+
+
+def test_nobody_waits_longer_than_they_like_for_a_provider_of_tokens():
+    provider, said = SlowTokens(), []
+    with (
+        EmbeddedBroker(
+            security_protocol="SASL_PLAINTEXT",
+            sasl_oauth_token_validator=lambda _: ("alice", None),
+        ) as broker,
+        Producer(
+            bootstrap_servers=broker.bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=provider,
+            api_version=(4, 1),
+            max_block_ms=50,
+        ) as producer,
+    ):
+        assert provider.token.inside.wait(10)
+        begun = time.monotonic()
+        with pytest.raises(KafkaTimeoutError, match="max_block_ms=50"):
+            producer.send("t", b"v")
+        assert time.monotonic() - begun < 5
+
+        def ask_for_more():
+            with contextlib.suppress(ConcurrentUseError):
+                said.append(producer.flush(5))
+            said.append("refused")
+            return "a-token"
+
+        provider.token.call = ask_for_more  # what it waits for is the courier's, which waits for it
+        provider.token.open()
+        wait_for(producer.bootstrap_connected)
+        assert said[0] == "refused"
