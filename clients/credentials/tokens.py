@@ -221,9 +221,18 @@ def _asked(provider: Any, action: FetchToken | CallGssapi) -> Found:
     """What it gives now."""
     try:
         found = provider.token()
-    except Exception as error:  # noqa: BLE001 - the user's; raised by the next poll
+    except BaseException as error:
+        # The user's, raised by the next poll; all else would end the thread that drives.
+        if not (isinstance(error, Exception) or _is_cancelled(error)):
+            raise
         return failed(action, _told(error))
     return _judged(provider, found, action.link)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Whether it is a CancelledError of asyncio, of a loop that the provider runs for itself."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
 
 
 def _told(error: BaseException) -> str:

@@ -387,7 +387,7 @@ class Provider:
             self.extensions = lambda: extensions
 
     def token(self):
-        if isinstance(self._token, Exception):
+        if isinstance(self._token, BaseException):
             raise self._token
         return self._token
 
@@ -547,6 +547,10 @@ def test_what_providers_give():
     assert asked(Provider("abc", {"a": "b"})) == ("abc", {"a": "b"}, "")
     assert asked(Provider("abc", None)) == ("abc", {}, "")
     assert asked(Provider(ValueError("locked"))) == (None, {}, "ValueError: locked")
+    gone = asyncio.CancelledError("mine")  # of a loop of its own; it ended whoever drove
+    assert asked(Provider(gone)) == (None, {}, "CancelledError: mine")
+    with pytest.raises(KeyboardInterrupt):
+        asked(Provider(KeyboardInterrupt()))
     token, _, why = asked(Provider(b"secret-bytes"))
     assert token is None
     assert "bytes" in why
