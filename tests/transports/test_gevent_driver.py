@@ -4,6 +4,7 @@ patching.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ from toy_core import frame
 from kcore.errors import UsageError
 from kcore.transports import Step
 from kcore.transports.background import run_aside
+from kcore.transports.core import READABLE, WRITABLE
+from kcore.transports.gevent_driver import GeventTransport
 
 
 @pytest.fixture
@@ -114,6 +117,50 @@ def test_the_hub_of_another_thread_is_refused(rig):
     thread.start()
     thread.join()
     assert said == ["a gevent transport belongs to the hub of the thread that first used it"]
+
+
+@pytest.fixture
+def transport():
+    transport = GeventTransport()
+    yield transport
+    transport.close()
+
+
+@pytest.fixture
+def pipe():
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def test_what_a_socket_was_ready_for_is_not_said_of_the_next_of_its_number(transport, pipe):
+    """It became ready while the application was busy; then its link ended."""
+    reads, writes = pipe
+    transport.watch(reads, READABLE)
+    assert transport.wait(0) == []
+    os.write(writes, b"x")
+    gevent.sleep(0.01)
+    transport.unwatch(reads)
+    os.read(reads, 1)
+    transport.watch(reads, READABLE)
+    assert transport.wait(0) == []
+
+
+def test_what_is_watched_for_something_else_is_no_longer_watched_for_that(transport, pipe):
+    _, writes = pipe
+    transport.watch(writes, READABLE)
+    assert transport.wait(0) == []
+    first = transport._watches[writes].watcher
+    transport.watch(writes, WRITABLE)
+    assert transport.wait(0) == [(writes, WRITABLE)]
+    second = transport._watches[writes].watcher
+    transport.watch(writes, WRITABLE)
+    assert transport._watches[writes].watcher is second
+    assert not first.active
+    transport.wait(0)
+    transport.unwatch(writes)
+    assert not second.active  # what the loop keeps of a closed socket ends the process
 
 
 PATCHED = """

@@ -134,6 +134,21 @@ def test_who_fills_the_window_while_it_is_read_is_told_of_room(monkeypatch):
         assert [key.fileobj for key, _ in selector.select(0)] == [one]
 
 
+def test_several_are_written_in_a_row_up_to_the_first_that_does_not_go_in_whole(monkeypatch):
+    one, other = pair("a", "b")
+    assert one.sendmsg([b"ab", b"", b"cd"]) == 4
+    write, room = _Pipe.write, bytearray(WINDOW_BYTES)
+
+    def read_meanwhile(pipe, data):
+        count = write(pipe, data)
+        other.recv_into(room)  # the other thread comes in between
+        return count
+
+    monkeypatch.setattr(_Pipe, "write", read_meanwhile)
+    assert one.sendmsg([b"e", bytes(WINDOW_BYTES + 1), b"tail"]) == 1 + WINDOW_BYTES
+    assert not room.startswith(b"tail")
+
+
 def test_who_connects_while_the_listener_goes_is_gone_with_it(network):
     listener = network.listen("broker", 1)
     client, server = pair("a", "b")
