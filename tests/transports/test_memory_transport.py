@@ -215,6 +215,19 @@ def test_a_write_of_another_thread_ends_a_wait():
             writer.join()
 
 
+@pytest.mark.parametrize("events", [selectors.EVENT_READ, selectors.EVENT_WRITE])
+def test_an_end_that_is_closed_by_another_thread_ends_a_wait(events):
+    one, other = pair("a", "b")
+    other.send(bytes(WINDOW_BYTES))
+    with MemorySelector() as selector:
+        selector.register(other, events)
+        assert selector.select(0) == []
+        closes = threading.Timer(0.01, one.close)
+        closes.start()
+        assert [(key.fileobj, mask) for key, mask in selector.select(LIMIT_S)] == [(other, events)]
+        closes.join()
+
+
 def test_a_pump_talks_to_a_server(rig, server):
     core, pump = rig
     link = core.connect("broker", 1)
