@@ -145,6 +145,10 @@ def test_what_a_socket_was_ready_for_is_not_said_of_the_next_of_its_number(trans
     os.read(reads, 1)
     transport.watch(reads, READABLE)
     assert transport.wait(0) == []
+    os.write(writes, b"x")
+    assert transport.wait(1_000) == [(reads, READABLE)]
+    os.read(reads, 1)
+    assert transport.wait(0) == []  # what was said is said once
 
 
 def test_what_is_watched_for_something_else_is_no_longer_watched_for_that(transport, pipe):
