@@ -213,8 +213,10 @@ class LoopTokens:
     def close(self) -> None:
         """Give up what is under way."""
         self._closed = True
-        for task in self._tasks.values():
-            task.cancel()
+        loop = self.driver.loop if self._tasks else None
+        if loop is not None and not loop.is_closed():  # else nothing of them goes on
+            for task in self._tasks.values():
+                task.cancel()
 
 
 def _asked(provider: Any, action: FetchToken | CallGssapi) -> Found:
