@@ -304,6 +304,12 @@ class PartitionLog:
                 old[0].base_offset, self.segments[len(cleaned)].base_offset, batches
             )
 
+    def let_go(self) -> None:
+        """Its node has no replica of the partition any more."""
+        store, self.store = self.store, None
+        if store is not None:
+            store.delete()
+
     def _end_of_segment(self, index: int) -> int:
         after = index + 1
         return self.segments[after].base_offset if after < len(self.segments) else self.end_offset

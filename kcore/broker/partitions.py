@@ -340,9 +340,10 @@ class Partition:
         log.high_watermark = self.log.high_watermark
         self.replicas = [node_id, *(one for one in self.replicas if one != old)]
         self.isr = [node_id, *(one for one in self.isr if one != old)]
-        del self.logs[old]
+        gone = self.logs.pop(old)
         self.logs[node_id] = log
         self.lead(node_id, now_ms)
+        gone.let_go()
 
 
 def align(log: PartitionLog, leader: PartitionLog) -> None:

@@ -81,5 +81,5 @@ def _keep(partition: Partition, replicas: list[int], now_ms: int) -> None:
         partition.lead(leader, now_ms)
     for node_id in [one for one in partition.logs if one not in replicas]:
         if partition.logs[node_id] is not partition.log:
-            del partition.logs[node_id]
+            partition.logs.pop(node_id).let_go()
     home.changed(partition)

@@ -29,6 +29,9 @@ class LogStore(Protocol):
     def replaced(self, first_offset: int, end_offset: int, batches: Sequence[bytes]) -> None:
         """Compaction: these batches are what is left from first_offset up to end_offset."""
 
+    def delete(self) -> None:
+        """The node has no replica of the partition any more: nothing of it is kept."""
+
 
 class ClusterStore(Protocol):
     """Told of what a controller knows, after it changed and before anybody is answered."""
