@@ -286,13 +286,13 @@ class GroupCoordinator(Front[Shard]):
 
     def _fetch(self, ticket: Ticket, request: OffsetFetchRequest, now_ms: int) -> None:
         asked = asked_groups(request, ticket.version)
-        found: list[Found | None] = [None] * len(asked)
+        found: dict[int, Found] = {}  # by place in the request: answers come in any order
 
         def finish(index: int, one: Found) -> None:
             found[index] = one
-            complete = [each for each in found if each is not None]
-            if len(complete) == len(asked):
-                ticket.answer(response_of(request, ticket.version, complete))
+            if len(found) == len(asked):
+                answers = [found[index] for index in range(len(asked))]
+                ticket.answer(response_of(request, ticket.version, answers))
 
         if not asked:
             ticket.answer(response_of(request, ticket.version, []))

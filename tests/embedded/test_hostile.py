@@ -201,6 +201,36 @@ def test_a_bomb_in_a_batch(broker, other, codec):
     assert memory_mb() - before < 250
 
 
+def offsets_of(count):
+    """Of so many groups."""
+    Fetch = m.OffsetFetchRequest
+    groups = [Fetch.OffsetFetchRequestGroup(group_id=f"g{n}", topics=None) for n in range(count)]
+    return Fetch(groups=groups), 8
+
+
+def topics_made(count):
+    """More partitions than one request may ask for, so that none is."""
+    Create = m.CreateTopicsRequest
+    topics = [
+        Create.CreatableTopic(name=f"t{n}", num_partitions=1_000, replication_factor=1)
+        for n in range(count)
+    ]
+    return Create(topics=topics, timeout_ms=1_000), 7
+
+
+@pytest.mark.parametrize("make", [offsets_of, topics_made])
+def test_ten_times_as_much_to_do_takes_ten_times_as_long(other, make):
+    """And not a hundred times: nobody else is served meanwhile."""
+    few, many = make(3_000), make(30_000)
+
+    def took(request):
+        before = time.process_time()
+        other.ask(*request)
+        return time.process_time() - before
+
+    assert min(took(many) for _ in range(2)) < 30 * min(took(few) for _ in range(3))
+
+
 def test_many_who_come_when_there_is_no_room():
     crowd = CrowdLimits(max_connections=5)
     with EmbeddedBroker(config=BrokerConfig(crowd=crowd)) as broker:

@@ -26,8 +26,7 @@ def handle(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     made: set[str] = set()
     times = Counter(entry.name for entry in request.topics)
     total = sum(_count(call, entry) for entry in request.topics)
-    for name in times:
-        entry = next(entry for entry in request.topics if entry.name == name)
+    for name, entry in {entry.name: entry for entry in request.topics}.items():
         result = CreateTopicsResponse.CreatableTopicResult(name=name, error_message=None)
         try:
             if total > PARTITIONS_MAX:
