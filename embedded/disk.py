@@ -145,9 +145,11 @@ class Disk:
         self._touch(path.parent)
 
     def sync(self) -> None:
-        """Have everything that was written last."""
-        self._check()
+        """Have everything that was written last. After an error that is said once: nothing that is
+        asked for later has anything to do with what was written before.
+        """
         try:
+            self._check()
             for path in self._unsynced:
                 known = self._open.get(path)
                 if known is not None:
