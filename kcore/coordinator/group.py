@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kcore.coordinator.desk import Ticket
+from kcore.coordinator.ordering import hash_ordered
 from kcore.coordinator.states import REFUSED, TABLE, GroupInput, GroupState
 from kcore.coordinator.subscriptions import subscribed_topics
 from kcore.errors import IllegalStateError
@@ -235,18 +236,17 @@ class Group:
         )
 
     def select_protocol(self) -> str:
-        """What most members prefer of the protocols all list; a tie is the leader's choice."""
+        """What most members prefer of the protocols all list; of as many, what comes first in a
+        HashMap (Java: ClassicGroup.selectProtocol).
+        """
         size = len(self.members)
         votes: Counter[str] = Counter()
-        leader = self.members[self.leader_id] if self.leader_id is not None else None
-        for name, _ in leader.protocols if leader is not None else ():
-            votes[name] = 0  # ties are broken by this order
         for member in self.members.values():
             choice = next((n for n, _ in member.protocols if self.supported[n] == size), None)
             if choice is None:
                 raise IllegalStateError(f"group {self.group_id} has no protocol in common")
             votes[choice] += 1
-        return max(votes, key=votes.__getitem__)
+        return max(hash_ordered(votes), key=votes.__getitem__)
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether offsets of the topic are in use; not known counts as yes for consumers."""

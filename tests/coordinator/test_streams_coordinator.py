@@ -16,9 +16,9 @@ from streams_groups_world import (
 )
 
 from kcore.coordinator import Entry
+from kcore.coordinator.ordering import hash_ordered
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import NOTHING, Assigned, StreamsMember, Tasks
-from kcore.coordinator.streams.ordering import hash_ordered
 from kcore.coordinator.streams.reconciling import Goal, reconcile
 from kcore.coordinator.streams.states import (
     FOREIGN,

@@ -150,6 +150,17 @@ def consumer_rebalance(peer):
 
 
 @scenario
+def consumer_assignors_with_as_many_votes(peer):
+    topic = peer.topic(partitions=4)
+    for names in (("range", "uniform"), ("uniform", "range"), ("uniform", "range", "range")):
+        group = renamed(peer, "-".join(names))
+        known(peer, group, topic)
+        for number, name in enumerate(names):
+            peer.ask(enter(group, f"m{number}", [topic], server_assignor=name))
+            describe(peer, group, "-".join(names[: number + 1]))
+
+
+@scenario
 def consumer_subscriptions(peer):
     group, one, two = renamed(peer, "g"), peer.topic("one", 2), peer.topic("two", 2)
     known(peer, group, one, two)

@@ -164,6 +164,20 @@ def two_members(peer):
 
 
 @scenario
+def protocols_with_as_many_votes(peer):
+    pairs = [("roundrobin", "range"), ("range", "cooperative-sticky"), ("range", "sticky")]
+    for names in [*pairs, *(pair[::-1] for pair in pairs)]:
+        group = ready(peer, peer.name("-".join(names)))
+        first, generation = stable(peer, group, names=names)
+        second = peer.ask(joining(group, names=names[::-1]), 5, "b").member_id
+        peer.send(joining(group, second, names=names[::-1]), 5, "b")
+        while not peer.link().ask(beating(group, generation, first), 3).error_code:
+            pass
+        peer.ask(joining(group, first, names=names), 5)
+        peer.receive("b", "the second's join")
+
+
+@scenario
 def static_members(peer):
     group = ready(peer, peer.name("g"))
     first, generation = stable(peer, group, instance="one")

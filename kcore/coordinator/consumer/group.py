@@ -13,6 +13,7 @@ from typing import Final
 
 from kcore.coordinator.consumer.member import ConsumerMember, Owned, TopicIdPartition
 from kcore.coordinator.consumer.states import REFUSED, ConsumerGroupState
+from kcore.coordinator.ordering import hash_ordered
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -117,7 +118,9 @@ class ConsumerGroup:
         return self.target.get(member_id, NO_TARGET)
 
     def assignor_with(self, old: ConsumerMember | None, new: ConsumerMember | None) -> str | None:
-        """The assignor that most want, once `new` is in the place of `old`; None: nobody cares."""
+        """The assignor that most want, once `new` is in the place of `old`; None: nobody cares. Of
+        as many, what comes first in a HashMap (Java: ConsumerGroup.preferredServerAssignor).
+        """
         wanted = Counter(
             member.assignor
             for member in self.members.values()
@@ -125,7 +128,7 @@ class ConsumerGroup:
         )
         if new is not None and new.assignor is not None:
             wanted[new.assignor] += 1
-        return max(sorted(wanted), key=wanted.__getitem__) if wanted else None
+        return max(hash_ordered(wanted), key=wanted.__getitem__, default=None)
 
     # Replay --------------------------------------------------------------------------------------
 

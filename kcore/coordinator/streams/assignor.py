@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kcore.coordinator.ordering import PriorityQueue, hash_ordered
 from kcore.coordinator.streams.configuring import Part
 from kcore.coordinator.streams.member import Task, Tasks
-from kcore.coordinator.streams.ordering import PriorityQueue, hash_ordered
 from kcore.tuples import NamedTuple
 
 NAME = "sticky"

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from kcore.coordinator.ordering import hash_ordered
 from kcore.coordinator.refused import RefusedError
-from kcore.coordinator.streams.ordering import hash_ordered
 from kcore.coordinator.streams.states import Status
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology, Topology
 from kcore.tuples import NamedTuple
