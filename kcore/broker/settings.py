@@ -346,25 +346,25 @@ def changed(
 
     options: those that are known.
     """
+    wanted = list(operations)
+    if len({name for name, _, _ in wanted}) < len(wanted):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    for name, number, text in wanted:
+        if text is None and number != Operation.DELETE:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name[:1_000]}"
+            )
     result = dict(known)
-    seen = set()
-    for name, number, text in operations:
-        if name in seen:
-            raise RefusedError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-        seen.add(name)
+    for name, number, text in wanted:
         try:
             operation = Operation(number)
         except ValueError:
             raise RefusedError(
                 ErrorCode.INVALID_REQUEST, f"Unknown operation {number} for {name[:1_000]}"
             ) from None
-        if operation is Operation.DELETE:
+        if operation is Operation.DELETE or text is None:
             result.pop(name, None)
             continue
-        if text is None:
-            raise RefusedError(
-                ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name[:1_000]}"
-            )
         if operation is Operation.SET:
             result[name] = text
         else:

@@ -79,6 +79,20 @@ def incremental_alter_configs(peer):
 
 
 @scenario
+def what_is_wrong_with_options_first(peer):
+    topic = peer.topic()
+    no_list, unknown = ("retention.ms", APPEND, "5"), ("nope", SET, "1")
+    for others in (
+        [("retention.ms", SET, "6")],
+        [("segment.ms", SET, None)],
+        [("segment.ms", SET, "1"), ("segment.ms", SET, "1")],
+        [("segment.ms", DELETE, None), ("segment.ms", DELETE, None)],
+    ):
+        for first in (no_list, unknown):
+            peer.ask(altered(TOPIC, topic, first, *others), 1, note=f"{first} and {others}")
+
+
+@scenario
 def alter_configs(peer):
     topic = peer.topic("t", retention_ms="5", segment_ms="7")
     Alter = m.AlterConfigsRequest
