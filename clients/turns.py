@@ -233,7 +233,9 @@ class LoopTurns:
         if self.loop is not None:
             self.ways.not_at_end(self.orphan)
         self._pump.close()
-        self.wake()
+        if self.loop is None or not self.loop.is_closed():
+            self.wake()
+        self._waiters.clear()  # of a loop that is closed: nobody can be woken
 
     def orphan(self) -> None:
         """The loop has ended (trio's says so), and nobody has closed this."""
