@@ -34,7 +34,7 @@ from kcore.broker.sasl.credentials import Credential
 from kcore.broker.topics import Topic
 from kcore.coordinator.journal import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kcore.embedded.disk import ALWAYS, NEVER, Disk, StorageError, unusable
-from kcore.embedded.journal_files import adopt_journals
+from kcore.embedded.journal_files import adopt_journals, rehome
 from kcore.embedded.log_files import LogFiles
 from kcore.errors import UsageError
 from kcore.timers import NEVER as NEVER_DUE
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_OLD_HASH: Final = 1  # names were in other partitions of the coordinators' topics: see `rehome`
 _TOPIC_ID: Final = re.compile(r"topic_id: [0-9a-f]{32}")
 # Producer ids written as given at a time: those left of them at the end are never given.
 _PRODUCER_IDS: Final = 1_000
@@ -77,6 +78,7 @@ class Store:
         self._features: tuple[dict[str, int], int] = {}, 0  # levels, and how often they were set
         self._reserved = 0  # producer ids
         self._given = 0
+        self._format = FORMAT  # of what the folder has
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(folder / ".lock")
@@ -129,7 +131,7 @@ class Store:
             key = self._ids[topic.name] = topic.topic_id.hex()
             self._topics[key] = _described(topic)
         lines: list[dict[str, Any]] = [
-            about,
+            about | {"format": self._format},
             {"producer_ids": self._given},
             {"settings": self._settings},
             {"groups": self._groups},
@@ -144,6 +146,10 @@ class Store:
         self.disk.replace(self._path, b"".join(map(_line, lines)))
         cluster.replication.store = cluster.users.store = cluster.tokens.store = self
         adopt_journals(self._folder / "coordinators", cluster, self.disk, now_ms)
+        if self._format == _OLD_HASH:
+            rehome(cluster, now_ms)
+            self.disk.sync()
+            self._write(about)
 
     def close(self) -> None:
         """Sync, unless that is never done, and let others use the folder. Idempotent."""
@@ -271,7 +277,8 @@ class Store:
     def _take(self, record: dict[str, Any], about: dict[str, int]) -> None:
         """What one line says."""
         if "format" in record:
-            if record != about:
+            self._format = record["format"]
+            if record not in (about, about | {"format": _OLD_HASH}):
                 raise UsageError(f"{self._folder} is of another kind of broker: {record}")
         elif "topic" in record:
             self._topics[record.pop("topic")] = record

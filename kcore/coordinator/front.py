@@ -207,4 +207,6 @@ def partition_for(name: str, partitions: int) -> int:
     value = 0
     for index in range(0, len(units), 2):
         value = (31 * value + (units[index] << 8 | units[index + 1])) & 0xFFFFFFFF
-    return (value & _INT32) % partitions
+    if value > _INT32:  # below 0 in Java; of the least there is Kafka's `abs` makes 0
+        value = -value & _INT32
+    return value % partitions

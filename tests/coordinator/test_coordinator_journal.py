@@ -100,6 +100,9 @@ def test_what_cannot_be_read_is_said(entry):
         ("", 50, 0),
         ("\U0001f600", 50, 49),
         ("a-rather-long-group-name-0123456789", 50, 3),
+        ("x29640-32.-g", 50, 23),  # a hash below 0
+        ("x29640-32.-g", 4, 1),
+        ("polygenelubricants", 50, 0),  # the least of all
         ("test", 1, 0),
     ],
 )

@@ -547,6 +547,23 @@ def transactions_by_hand(peer):
 
 
 @scenario
+def partitions_of_groups_by_name(peer):
+    asked = m.DescribeTransactionsRequest(transactional_ids=[])
+    one = made(peer, "x", OLD)
+    asked.transactional_ids.append(one.name)
+    for number in range(20):  # the hashes of some are below 0
+        add = m.AddOffsetsToTxnRequest(
+            transactional_id=one.name, producer_id=one.id, producer_epoch=one.epoch,
+            group_id=peer.name(f"{number}-of-some-groups" * number),
+        )  # fmt: skip
+        peer.ask(add, 3, "p")
+        (found,) = peer.link().ask(asked, 0).transaction_states
+        peer.said.append((f"group {number}", peer.plain(found.topics)))
+        one.end(True)
+        one.settle()
+
+
+@scenario
 def transactions_listed(peer):
     topic = peer.topic("t")
     one, two = made(peer, "x"), made(peer, "y")
