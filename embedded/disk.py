@@ -153,7 +153,7 @@ class Disk:
             for path in self._unsynced:
                 known = self._open.get(path)
                 if known is not None:
-                    os.fdatasync(known)
+                    _sync_data(known)
                 elif path.exists():
                     _sync(path)
         except OSError as error:
@@ -213,6 +213,10 @@ class Disk:
             f"{where} has failed: {self._error}; nothing is written any more before the broker is "
             "started anew"
         )
+
+
+def _sync_data(fd: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(fd)  # macOS has no call for the data alone
 
 
 def _sync(path: Path) -> None:

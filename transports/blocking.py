@@ -1,14 +1,16 @@
 """Blocking sockets: one poll(2) over all links says which call will not block.
 
 Sockets are in blocking mode once connected; MSG_DONTWAIT makes sure that a read or write never
-waits even when readiness turns out to be gone. poll and not epoll, because a consumer has a handful
-of links: no second set of books in the kernel, and nothing to free.
+waits even when readiness turns out to be gone. That is Linux's: macOS heeds it in reads alone, so
+elsewhere sockets stay as they were made, and do not block. poll and not epoll, because a consumer
+has a handful of links: no second set of books in the kernel, and nothing to free.
 """
 
 from __future__ import annotations
 
 import select
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -22,7 +24,7 @@ class BlockingTransport:
     """
 
     name = "blocking"
-    io_flags = int(socket.MSG_DONTWAIT)
+    io_flags = int(socket.MSG_DONTWAIT) if sys.platform == "linux" else 0
 
     def __init__(self, options: SocketOptions | None = None) -> None:
         self._options = options or SocketOptions()
@@ -39,8 +41,8 @@ class BlockingTransport:
         return start_connect(socket.socket, address, self._options)
 
     def established(self, sock: socket.socket, _host: str, /) -> socket.socket:
-        """From here on the socket is a blocking one."""
-        sock.setblocking(True)
+        """From here on the socket is a blocking one, if its calls can be told not to."""
+        sock.setblocking(bool(self.io_flags))
         return sock
 
     def watch(self, fd: int, events: int) -> None:

@@ -5,7 +5,7 @@ A `MemoryNetwork` has listeners under (host, port); `MemoryTransport` connects t
 that pump and server use, with the same meaning: non-blocking, partial writes when the other end
 does not read (WINDOW_BYTES), 0 bytes at the end of the stream, BrokenPipeError behind it.
 
-Each end may be used by another thread. Nothing here has a file descriptor save one eventfd a
+Each end may be used by another thread. Nothing here has a file descriptor save one waker a
 selector, by which a wait in the kernel is broken when the other thread has written.
 """
 

@@ -76,6 +76,9 @@ class SelectorTransport:
         self._watched.clear()
         self._selector.close()
 
-    # Closing the epoll fd says nothing to the kernel about the fds in it, which an unregister in
-    # the child of a fork would: parent and child share one interest list.
-    abandon = close
+    def abandon(self) -> None:
+        """`close`, in the child of a fork."""
+        # Closing the epoll fd says nothing to the kernel about the fds in it, which an unregister
+        # would: parent and child share one interest list. A kqueue has no fd there.
+        with suppress(OSError):
+            self.close()

@@ -247,7 +247,8 @@ class Server:
             for client in self._clients.values():
                 client.sock.close()
             self._clients.clear()
-            self._close()
+            with suppress(OSError):  # a kqueue has no fd here
+                self._close()
 
     def _run(self) -> None:
         try:
@@ -515,5 +516,5 @@ class Server:
     def _close(self) -> None:
         for listener in self._listeners:
             listener.close()
-        self._selector.close()
         self._waker.close()
+        self._selector.close()

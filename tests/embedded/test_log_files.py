@@ -236,6 +236,18 @@ def test_a_store_is_dirty_until_all_is_synced(folder, monkeypatch):
     disk.close()
 
 
+def test_all_is_synced_where_there_is_no_call_for_the_data_alone(folder, monkeypatch):
+    """macOS has none."""
+    monkeypatch.delattr(os, "fdatasync")
+    disk = Disk(ALWAYS)
+    LogFiles(folder, disk).appended(batch(0))
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    disk.sync()
+    assert any(name.endswith(".log") for name in synced)
+    disk.close()
+
+
 @pytest.mark.parametrize("wrong", ["sometimes", 0, -1, None, True])
 def test_other_words_for_flush_are_refused(wrong):
     with pytest.raises(UsageError):

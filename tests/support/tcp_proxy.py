@@ -15,7 +15,6 @@ One thread does all the work; every method may be called from any other and retu
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import socket
 import struct
@@ -24,6 +23,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import Self
+
+from kcore.transports.waker import Waker
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 _QUEUE_BYTES_MAX = 1 << 20  # a flow that waits for its sink stops reading its source
@@ -72,7 +73,7 @@ class TcpProxy:
         self._pairs: list[tuple[_Flow, _Flow]] = []
         self._listener: socket.socket | None = None
         self._commands: deque[Callable[[], None]] = deque()
-        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waker = Waker()
         self._listen()
         self._thread = threading.Thread(target=self._run, name="tcp-proxy", daemon=True)
         self._thread.start()
@@ -113,7 +114,7 @@ class TcpProxy:
         if self._thread.is_alive():
             self._do(lambda: setattr(self, "_closing", True))
             self._thread.join(10)
-            os.close(self._wake)  # not by the thread: it may be done before `_do` has woken it
+            self._waker.close()  # not by the thread: it may be done before `_do` has woken it
 
     def _do(self, command: Callable[[], object]) -> None:
         done = threading.Event()
@@ -127,7 +128,7 @@ class TcpProxy:
             done.set()
 
         self._commands.append(run)
-        os.eventfd_write(self._wake, 1)
+        self._waker.wake()
         if not done.wait(10):
             raise TimeoutError("the proxy's thread does not answer")
         if failed:
@@ -138,8 +139,8 @@ class TcpProxy:
     def _run(self) -> None:
         while not self._closing:
             for fd, events in self._wait():
-                if fd == self._wake:
-                    os.eventfd_read(self._wake)
+                if fd == self._waker.fd:
+                    self._waker.take()
                 elif self._listener is not None and fd == self._listener.fileno():
                     self._accept()
                 else:
@@ -150,7 +151,7 @@ class TcpProxy:
         self._cut(reset=False)
 
     def _wait(self) -> list[tuple[int, int]]:
-        wanted = {self._wake: select.POLLIN}
+        wanted = {self._waker.fd: select.POLLIN}
         if self._listener is not None:
             wanted[self._listener.fileno()] = select.POLLIN
         due = float("inf")
