@@ -309,6 +309,26 @@ def test_who_is_told_at_once_is_not_waited_with(make_rig):
     assert rig.core.closed
 
 
+def test_a_link_that_ends_ends_the_step_that_waits_and_is_told_in_it(rig, serve):
+    server = serve(lambda sock: (time.sleep(0.05), sock.shutdown(socket.SHUT_RDWR)))
+    link = rig.connect(server)
+    begun = time.monotonic()
+    assert rig.pump.step(10_000) is Step.FED
+    assert time.monotonic() - begun < 5
+    assert [closed for closed, _, _ in rig.core.closed] == [link]
+
+
+def test_a_step_behind_a_deadline_of_which_nothing_comes_does_not_spin(rig):
+    waits = []
+    wait = rig.pump.transport.wait
+    rig.pump.transport.wait = lambda timeout_ms: waits.append(timeout_ms) or wait(timeout_ms)
+    rig.core.quiet_deadlines = True
+    rig.core.at = rig.pump.now_ms() + 20
+    assert rig.pump.step(300) is Step.IDLE
+    assert len(rig.core.deadlines) == 1
+    assert len(waits) <= 5
+
+
 def test_a_deadline_that_data_has_put_off_is_not_told(rig, serve):
     rig.connect(serve(lambda sock: sock.sendall(frame(b"answer"))))
     (link,) = rig.pump._links.values()

@@ -215,6 +215,35 @@ def test_a_write_of_another_thread_ends_a_wait():
             writer.join()
 
 
+def test_a_wait_behind_one_that_was_ended_is_a_wait():
+    one, other = pair("a", "b")
+    with MemorySelector() as selector:
+        selector.register(other, selectors.EVENT_READ)
+        writer = threading.Timer(0.01, one.send, (b"x",))
+        writer.start()
+        assert selector.select(LIMIT_S)
+        writer.join()
+        other.recv_into(bytearray(1))
+        begun = time.monotonic()
+        assert selector.select(0.05) == []
+        assert time.monotonic() - begun >= 0.04
+
+
+def test_a_selector_keeps_nothing_of_what_is_gone():
+    with MemorySelector() as selector:
+        for _ in range(10):
+            one, other = pair("a", "b")
+            selector.register(other, selectors.EVENT_READ)
+            one.close()
+            assert selector.select(0)
+            selector.unregister(other)
+            other.close()
+        assert selector.select(0) == []
+        assert not selector._hot
+        assert not selector._touched
+        assert not selector.get_map()
+
+
 @pytest.mark.parametrize("events", [selectors.EVENT_READ, selectors.EVENT_WRITE])
 def test_an_end_that_is_closed_by_another_thread_ends_a_wait(events):
     one, other = pair("a", "b")
