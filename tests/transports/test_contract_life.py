@@ -309,6 +309,21 @@ def test_who_is_told_at_once_is_not_waited_with(make_rig):
     assert rig.core.closed
 
 
+def test_what_went_wrong_while_actions_were_obeyed_is_the_next_steps(rig, monkeypatch):
+    def fail(_address):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(rig.pump.transport, "connect", fail)
+    link = rig.core.connect("127.0.0.1", 1)
+    assert not rig.pump.restless
+    rig.pump.drain()
+    assert rig.pump.restless
+    assert rig.core.closed == []
+    assert rig.pump.step(10_000) is Step.FED
+    assert rig.core.closed == [(link, "Too many open files", False)]
+    assert not rig.pump.restless
+
+
 def test_a_link_that_ends_ends_the_step_that_waits_and_is_told_in_it(rig, serve):
     server = serve(lambda sock: (time.sleep(0.05), sock.shutdown(socket.SHUT_RDWR)))
     link = rig.connect(server)
