@@ -60,6 +60,7 @@ class Refresher:
         self._in_flight = False
         self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
+        self._asked_ids: frozenset[bytes] = frozenset()  # by the last request for names
         self.requests = 0
         self.answered = 0
         self._failures = 0
@@ -132,7 +133,9 @@ class Refresher:
         if self._in_flight:
             return NEVER
         if self._view.requested or self._answered_at is None:
-            return self._backoff_until
+            # Ids that nobody has asked about yet wait no more than new topics do.
+            new = not self._failures and not self._view.unnamed <= self._asked_ids
+            return 0 if new else self._backoff_until
         return max(self._backoff_until, self._answered_at + self._config.metadata_max_age_ms)
 
     def deadline(self) -> int:
@@ -158,6 +161,7 @@ class Refresher:
         self._view.requested = False
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
+            self._asked_ids = ids
             self._links.send(
                 node, ApiKey.METADATA, lambda _: names_request(ids), self._named, now_ms
             )

@@ -124,7 +124,9 @@ class Metadata:
         self.requested = True
 
     def request_names(self, topic_ids: frozenset[bytes]) -> None:
-        """Ask what topics these ids stand for, as soon as the backoff of refreshes allows."""
+        """Ask what topics these ids stand for: new ones at once, others when the backoff of
+        refreshes allows.
+        """
         self.unnamed = topic_ids
         self.requested = True
 

@@ -429,6 +429,22 @@ def test_names_are_asked_by_ids_alone_and_then_what_else_is_due():
     assert not world.asked
 
 
+def test_ids_that_were_not_asked_about_yet_do_not_wait_for_the_backoff():
+    world = settled()
+    world.view.request_names(frozenset({ID}))
+    assert world.next_ask(1) == 1
+    world.answer(2, R.MetadataResponseTopic(name=None, topic_id=ID, error_code=100))
+    world.view.request_names(frozenset({ID}))  # still not known
+    now = world.next_ask(2)
+    assert now - 2 >= 80
+    world.answer(now, named())
+    world.view.request_names(frozenset({ID, b"2" * 16}))
+    assert world.next_ask(now) == now
+    world.answer(now, error=DisconnectedError("gone"))
+    world.view.request_names(frozenset({b"3" * 16}))
+    assert world.next_ask(now) - now >= 80  # nobody answers, whatever is asked
+
+
 def test_a_name_that_nobody_keeps_is_forgotten_with_the_next_answer():
     world = settled()
     world.view.request_names(frozenset({ID}))
