@@ -49,6 +49,9 @@ _TAKES_TARGETS: Final = (
 # What a join is answered where the member id, or the instance id, is in already. (A member id: not
 # by Kafka 4.3, which takes the member back in.)
 _STILL_IN: Final = (ErrorCode.UNRELEASED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+# A coordinator looks for what a pattern matches behind its answer, and tells of it when it is asked
+# next: so often soon behind a new pattern, by the backoff of retries, and not at the interval.
+_LOOKS_FOR_MATCHES: Final = 5
 # From this version on there is a place for a pattern.
 _PATTERN_VERSION: Final = 1
 _TOO_OLD_FOR_PATTERNS: Final = (
@@ -107,6 +110,8 @@ class ConsumerHeartbeats:
         self._naming: Owned | None = None
         self._count = 0  # the membership that timers and `_busy` are about
         self._interval_ms = 0  # not told yet
+        self._looks = 0  # for what a new pattern matches, that are to come
+        self._looked_for: str | None = None  # that pattern
         self._taken_in = False  # the coordinator may count our member id in, from before
         self._leaves = 0  # last heartbeats on their way
         self._owed: list[Build] = []  # those that wait for a coordinator
@@ -164,7 +169,8 @@ class ConsumerHeartbeats:
         if self._repeated.busy:
             self._repeated = Repeated()
         self._told, self._changed = None, False
-        self._failures = 0
+        self._failures = self._looks = 0
+        self._looked_for = None
         timers.cancel(Timer.HEARTBEAT)
         timers.cancel(Timer.POLL)
         if not self.active:
@@ -277,7 +283,7 @@ class ConsumerHeartbeats:
             return True
 
         # What says nothing is the same bytes every time, and mostly so is what it is answered with.
-        repeats = not fields and membership.state is ConsumerState.STABLE
+        repeats = not fields and not self._looks and membership.state is ConsumerState.STABLE
         repeated = self._repeated
         self._coordinator.ask(
             ApiKey.CONSUMER_GROUP_HEARTBEAT,
@@ -304,6 +310,8 @@ class ConsumerHeartbeats:
             fields["subscribed_topic_names"] = list(telling.topics)
         if telling.pattern is not None and (told is None or told.pattern != telling.pattern):
             fields["subscribed_topic_regex"] = telling.pattern
+            if telling.pattern != self._looked_for:
+                self._looks, self._looked_for = _LOOKS_FOR_MATCHES + 1, telling.pattern
         self._told, self._changed = telling, False
         if told is None or told.owned != telling.owned:
             joining = self._membership.state is ConsumerState.JOINING
@@ -351,7 +359,7 @@ class ConsumerHeartbeats:
             ctx.emit(GroupJoined(body.member_epoch, member_id, "", assignor, False, 0))
             membership.loss = None
         self._interval_ms = body.heartbeat_interval_ms
-        ctx.timers.set(Timer.HEARTBEAT, sent_ms + self._interval_ms)
+        self._set_next(body.assignment, sent_ms)
         self._good(now_ms)
         membership.named = self._taken_in = True
         membership.accepted(member_id, body.member_epoch)
@@ -364,6 +372,18 @@ class ConsumerHeartbeats:
                 # before.
                 self._told = told._replace(owned=None)
             self.on_target()
+
+    def _set_next(self, assignment: Any, sent_ms: int) -> None:
+        """The next heartbeat: at the interval, or sooner while a pattern has matched nothing."""
+        after_ms = self._interval_ms
+        if assignment is not None and assignment.topic_partitions:
+            self._looks = 0
+        elif self._looks:
+            self._looks -= 1
+            if self._looks:
+                backoff_ms = self._ctx.backoff(_LOOKS_FOR_MATCHES - self._looks)
+                after_ms = min(after_ms, backoff_ms)
+        self._ctx.timers.set(Timer.HEARTBEAT, sent_ms + after_ms)
 
     def _good(self, now_ms: int) -> None:
         self._failures = 0

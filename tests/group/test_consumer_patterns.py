@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from consumer_world import BEAT, IDS, INTERVAL_MS, ConsumerWorld
 from group_world import tps
 
@@ -159,3 +161,56 @@ def test_brokers_without_a_place_for_it() -> None:
     error = world.new_events(ErrorRaised)[-1].error
     assert type(error) is UnsupportedVersionError
     assert "SubscriptionPattern" in str(error)
+
+
+def looks(world: ConsumerWorld, within_ms: int, **fields: Any) -> list[int]:
+    """When heartbeats go out, each of which is answered at once, and tells of nothing."""
+    until, sent = world.now + within_ms, []
+    while world.now < until:
+        if world.open(BEAT):
+            sent.append(world.now)
+            world.beat(**fields)
+        world.run(10, poll_every=10)
+    return sent
+
+
+def test_what_a_new_pattern_matches_is_asked_for_before_the_interval() -> None:
+    """A Kafka looks for it behind its answer, and says what it is when it is asked next."""
+    world = joining()
+    began = world.now
+    world.beat("")
+    sent = looks(world, 3 * INTERVAL_MS)
+    soon = [at for at in sent if at < began + INTERVAL_MS]
+    assert len(soon) == 5
+    assert soon[1] - began <= 300
+    later = [at for at in sent if at >= began + INTERVAL_MS]
+    assert all(b - a >= INTERVAL_MS for a, b in zip(sent[4:], later, strict=False))
+    assert 1 <= len(later) <= 2  # it matches nothing: the interval is all there is
+
+
+def test_nor_are_there_more_heartbeats_once_it_has_matched() -> None:
+    world = joining()
+    named(world, "t1")
+    world.take("t1-0")
+    assert looks(world, INTERVAL_MS - 500) == []
+    wish(world, "t2")
+    named(world, "t2")
+    world.beat()  # of the new one nothing is known yet
+    world.run(300, poll_every=100)
+    world.beat("t2-0", epoch=2)
+    world.poll()
+    world.poll()
+    world.beat(epoch=2)
+    assert looks(world, INTERVAL_MS - 500, epoch=2) == []
+
+
+def test_a_pattern_that_is_told_again_is_not_looked_for_anew() -> None:
+    world = joining()
+    world.beat("")
+    looks(world, 2 * INTERVAL_MS)
+    world.next_beat()
+    world.refuse(E.COORDINATOR_LOAD_IN_PROGRESS)
+    world.run(300, poll_every=100)
+    assert told(world) == "t.*"
+    world.beat()
+    assert looks(world, INTERVAL_MS - 500) == []
