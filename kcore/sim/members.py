@@ -175,7 +175,7 @@ class Member(Process):
             self._operations.discard(event.operation or 0)
             if event.error is not None:
                 trace.note(self.name, "commit failed", event.error)
-                judge.promises.failed(self)
+                judge.promises.failed(self, event.error)
             else:
                 done = event.offsets if isinstance(event, OffsetsCommitted) else event.result
                 judge.promises.told(self, done)

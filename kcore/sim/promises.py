@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
+from kcore.errors import KafkaTimeoutError
 from kcore.sim.violations import Rule, ViolationError
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from kcore.errors import KafkaError
     from kcore.sim.attendance import Attendance
     from kcore.sim.logs import Logs
     from kcore.sim.members import Member
@@ -59,6 +61,7 @@ class Promises:
         self._untold: dict[Member, dict[_Commit, list[_Answer]]] = {}
         self._due: deque[tuple[int, Member, _Commit, _Answer]] = deque()
         self._failed_ms: dict[Member, int] = {}  # when it was last told that a commit has failed
+        self._timed_out_ms: dict[Member, int] = {}  # or that its time was over
 
     def started(self, member: Member) -> None:
         """A process is there."""
@@ -68,6 +71,7 @@ class Promises:
         """It is told nothing any more."""
         del self._untold[member]
         self._failed_ms.pop(member, None)
+        self._timed_out_ms.pop(member, None)
 
     # Auto commit ---------------------------------------------------------------------------------
 
@@ -125,9 +129,11 @@ class Promises:
             if well:
                 self._due.append((self._now() + self._tell_ms, member, commit, answer))
 
-    def failed(self, member: Member) -> None:
+    def failed(self, member: Member, error: KafkaError) -> None:
         """An application is told that its commit has failed."""
         self._failed_ms[member] = self._now()
+        if isinstance(error, KafkaTimeoutError):
+            self._timed_out_ms[member] = self._now()
 
     def told(self, member: Member, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
         """An application is told that these are committed."""
@@ -147,8 +153,10 @@ class Promises:
     def look(self) -> None:
         """Whatever should have been told by now was."""
         while self._due and self._due[0][0] < self._now():
-            _, member, (tp, offset), answer = self._due.popleft()
-            if not answer.told and self._attendance.well(member):
+            until_ms, member, (tp, offset), answer = self._due.popleft()
+            # Its time may have been over while the answer was under way.
+            over = self._timed_out_ms.get(member, -1) >= until_ms - self._tell_ms
+            if not answer.told and not over and self._attendance.well(member):
                 raise ViolationError(
                     Rule.TOLD,
                     f"{member.name} is not told that {offset} is committed in"
