@@ -44,7 +44,7 @@ from kcore.fetch.positions import Positions
 from kcore.fetch.reading import opener
 from kcore.fetch.requests import TOPIC_IDS_SINCE, build_fetch
 from kcore.fetch.retries import Retries
-from kcore.fetch.session import FetchSession
+from kcore.fetch.session import Ask, FetchSession
 from kcore.fetch.shelf import Shelf
 from kcore.fetch.standing import StandingFetch
 from kcore.fetch.states import WITH_POSITION
@@ -324,7 +324,13 @@ class Planner:
         if self._network.reach(plan.key, now_ms) is not Reach.READY:
             return False
         asked = ((self._positions.find(tp), ask) for tp, ask in plan.session.asks.items())
-        return all(one is None or 0 <= self.end_of(one) <= ask.offset for one, ask in asked)
+        return all(one is None or self._brings_nothing(plan, one, ask) for one, ask in asked)
+
+    def _brings_nothing(self, plan: NodePlan, partition: Partition, ask: Ask) -> bool:
+        end = self.end_of(partition)
+        if end < 0 and partition.node != plan.key:
+            return True  # assigned anew since it was asked for: nobody wants that any more
+        return 0 <= end <= ask.offset
 
     def beside(self, node_id: int, now_ms: int) -> int:
         """Under which key to ask the node what is not to wait behind a request that it keeps."""

@@ -47,8 +47,10 @@ def build_fetch(
     if not (waits and config.enable_incremental_fetch_sessions):
         epoch = FINAL_EPOCH  # without a session to end: "and make none" (KIP-227)
     body = next_empty(config, request.session_id, epoch, max_bytes)
-    if window.narrow or not waits:
-        body.min_bytes = 0  # there is more, of those left out if not of these
+    # There is more, of those left out if not of these; or nobody knows where the log ends, and so
+    # whether the broker would keep this: it tells at once.
+    if window.narrow or not waits or any(wanted[ask.tp].told_at < 0 for ask in request.send):
+        body.min_bytes = 0
     body.topics = _topics(request.send)
     body.forgotten_topics_data = _forgotten(request.forget)
     return body

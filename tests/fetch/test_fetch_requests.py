@@ -27,12 +27,15 @@ def test_f3_the_request() -> None:
     world.tick()
     sent = world.only()
     body = sent.body
-    assert (body.min_bytes, body.max_wait_ms, body.rack_id) == (7, 250, "r1")
+    # Where a log ends is told at once: nobody knows yet whether a broker would keep the request.
+    assert (body.min_bytes, body.max_wait_ms, body.rack_id) == (0, 250, "r1")
     assert (body.isolation_level, body.session_id, body.session_epoch) == (1, 0, 0)
     one = body.topics[0].partitions[0]
     assert (one.current_leader_epoch, one.partition_max_bytes, one.log_start_offset) == (4, 999, -1)
     assert one.last_fetched_epoch == -1
     assert sent.timeout_ms == 5_250  # the wait at the broker and then some
+    world.fetched()
+    assert (world.only().body.min_bytes, world.only().body.max_wait_ms) == (7, 250)
 
 
 def test_f3_topic_ids_only_if_all_have_one() -> None:

@@ -107,6 +107,44 @@ def test_a_partition_that_comes_while_a_request_is_kept_is_asked_for_at_once():
     assert asked(world.only(node=1)) == {T1: 0}
 
 
+@pytest.mark.parametrize("how", ["fetched", "looked up"])
+def test_a_partition_that_is_assigned_anew_while_a_request_for_it_is_kept(how):
+    """Another one by now, of which nobody has told where it ends."""
+    world = at_the_end(T0, T1, policy="earliest")
+    world.positions.assign([T1])
+    world.tick()
+    world.positions.assign([T0, T1])
+    if how == "looked up":
+        world.positions.reset(T0, world.positions.policy)
+        world.tick()
+        assert world.only(ApiKey.LIST_OFFSETS).node == SECOND
+    else:
+        world.positions.seek(T0, 10)
+        world.tick()
+        assert asked(world.only(node=SECOND)) == {T0: 10}
+
+
+def test_where_a_log_ends_is_told_at_once_and_but_once():
+    world = World(T0, T1, start=END)
+    world.tick()
+    assert world.only().body.min_bytes == 0
+    unknown = data(T1, high_watermark=-1)  # as far as it goes
+    world.fetched(unknown, session_id=7)
+    for _ in range(3):
+        sent = world.only()
+        assert (asked(sent), sent.body.min_bytes) == ({}, 1)
+        world.fetched(session_id=7, after_ms=500)
+    world.cluster.lead(T2, 1)
+    world.fetched(session_id=7, after_ms=500)
+    world.positions.assign([T0, T1, T2])
+    world.positions.seek(T2, END)
+    world.fetched(session_id=7, after_ms=500)
+    sent = world.only()
+    assert (asked(sent), sent.body.min_bytes) == ({T2: END}, 0)
+    world.fetched(data(T2), session_id=7)
+    assert world.only().body.min_bytes == 1
+
+
 def test_back_where_the_kept_request_asks_nothing_more_is_asked():
     world = at_the_end(T0)
     world.positions.pause([T0])

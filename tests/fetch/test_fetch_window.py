@@ -124,7 +124,6 @@ def test_all_is_read_and_then_all_is_asked_for_again() -> None:
 def test_a_request_that_leaves_some_out_waits_for_nothing() -> None:
     """What it asks for may be less than `fetch_min_bytes`; there is more, of the others."""
     play = Catching()
-    assert play.world.only().body.min_bytes == 500
     play.turn()
     assert play.world.only().body.min_bytes == 0
     while any(play.world.at(where) != play.logs[where].end for where in ALL):

@@ -155,7 +155,7 @@ def test_without_one_all_is_well(share):
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
 def test_a_planted_bug_is_found(bug, monkeypatch):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in range(1, SEEDS + 1):
         outcome = busy(seed, consumer_share=1.0) if seed % 2 else drawn_of(seed, 1.0)
         violation = outcome.violation
         if violation is not None:
