@@ -211,6 +211,79 @@ def test_after_an_error_nothing_is_taken_in(folder, disk, monkeypatch):
     assert offsets(recovered(folder, Disk())[0]) == [0]
 
 
+def test_what_the_system_takes_in_pieces_is_whole(folder, disk, monkeypatch):
+    write = os.write
+    monkeypatch.setattr("os.write", lambda fd, data: write(fd, data[:7]))
+    LogFiles(folder, disk).appended(batch(0))
+    monkeypatch.undo()
+    assert recovered(folder, disk)[0] == [batch(0)]
+
+
+@pytest.mark.parametrize(
+    ("call", "fail"),
+    [
+        ("os.ftruncate", lambda disk, folder: disk.truncate(folder / "x", 0)),
+        ("pathlib.Path.mkdir", lambda disk, folder: disk.make_folder(folder / "y")),
+        ("pathlib.Path.unlink", lambda disk, folder: disk.remove(folder / "x")),
+        ("pathlib.Path.open", lambda disk, folder: disk.replace(folder / "x", b"y")),
+        ("os.fdatasync", lambda disk, folder: disk.sync()),
+    ],
+)
+def test_whatever_fails_is_the_last(folder, monkeypatch, call, fail):
+    disk = Disk(ALWAYS)
+    disk.append(folder / "x", b"x")
+
+    def broken(*_given, **_named):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(call, broken)
+        with pytest.raises(StorageError, match="Input/output"):
+            fail(disk, folder)
+    assert disk.failed
+    with pytest.raises(StorageError, match="Input/output"):
+        disk.append(folder / "x", b"x")
+    disk.close()
+
+
+def test_what_is_replaced_is_synced_whole_before_it_takes_its_place(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr("os.fsync", lambda fd: seen.append(os.fstat(fd).st_size))
+    disk = Disk(ALWAYS)
+    disk.replace(folder / "x", b"12345")
+    assert seen == [5]
+    disk.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda disk, folder: disk.remove(folder / "x"),
+        lambda disk, folder: disk.replace(folder / "x", b"y"),
+        lambda disk, folder: disk.make_folder(folder / "y"),
+        lambda disk, folder: disk.truncate(folder / "x", 0),
+    ],
+)
+def test_what_changes_in_a_folder_is_synced(folder, change):
+    disk = Disk(ALWAYS)
+    disk.append(folder / "x", b"x")
+    disk.sync()
+    assert not disk.dirty
+    change(disk, folder)
+    assert disk.dirty
+    disk.close()
+
+
+@pytest.mark.parametrize(("flush", "count"), [(NEVER, 0), (ALWAYS, 1), (50, 1)])
+def test_what_waits_is_synced_when_a_store_is_closed(folder, monkeypatch, flush, count):
+    seen = []
+    monkeypatch.setattr("os.fdatasync", seen.append)
+    disk = Disk(flush)
+    disk.append(folder / "x", b"x")
+    disk.close()
+    assert len(seen) == count
+
+
 @pytest.mark.parametrize("flush", [NEVER, ALWAYS, 50])
 def test_what_is_to_be_synced(folder, flush):
     disk = Disk(flush)
