@@ -167,6 +167,39 @@ def test_a_compacted_part_takes_the_place_of_what_it_was(folder, disk):
     assert recovered(folder, disk)[0] == []
 
 
+def test_a_part_in_the_middle_of_a_file_is_compacted(folder, disk):
+    files = LogFiles(folder, disk)
+    for offset in range(6):
+        files.appended(batch(offset))
+    files.replaced(1, 4, [batch(3)])
+    assert offsets(recovered(folder, disk)[0]) == [0, 3, 4, 5]
+
+
+def test_files_go_on_from_what_they_had(folder, disk):
+    before = LogFiles(folder, disk, file_bytes=200)
+    for offset in range(8):
+        before.appended(batch(offset))
+    begun = names(folder)
+    files = LogFiles(folder, disk, file_bytes=200)
+    files.recover()
+    files.started(1)
+    assert names(folder) == sorted([*begun, START.decode()])
+    files.truncated(7)
+    files.appended(batch(7))
+    assert names(folder) == sorted([*begun, START.decode()])
+    files.replaced(0, 3, [batch(2)])
+    assert offsets(recovered(folder, disk)[0]) == [2, 3, 4, 5, 6, 7]
+    files.started(8)
+    assert names(folder) == [START.decode()]
+    files.appended(batch(8))
+    files.started(9)
+    assert names(folder) == [START.decode()]
+    files.clear()
+    assert names(folder) == []
+    files.appended(batch(0))
+    assert offsets(recovered(folder, disk)[0]) == [0]
+
+
 def test_what_a_crash_left_of_a_rewrite_goes(folder, disk):
     files = LogFiles(folder, disk, file_bytes=200)
     for offset in range(4):
