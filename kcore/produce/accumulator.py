@@ -200,12 +200,14 @@ class Accumulator:
 
     def hurry_awaited(self, batches: Iterable[Batch]) -> bool:
         """Somebody waits for these. Whether one of them is due by that."""
-        waiting = () if self._config.awaited_linger else batches
-        lingering = [one for one in waiting if one.lingers]
-        for batch in lingering:
-            self._hurry(batch)
-            self._lingering.remove(batch)
-        return bool(lingering)
+        if self._config.awaited_linger:
+            return False
+        lingered = len(self._lingering)
+        for batch in batches:
+            if batch.lingers:
+                self._hurry(batch)
+                self._lingering.remove(batch)
+        return len(self._lingering) < lingered
 
     def _hurry(self, batch: Batch) -> None:
         batch.hurried = True

@@ -93,7 +93,7 @@ class ProducerCore(ClientCore):
             self._transaction = self._sender.transaction = self._make_transaction(options, rng)
         self._teller = Teller(config, self._measures, self._accumulator, self._sender, now_ms)
         self._links.measures = self._teller.links
-        self._seen_version = -1
+        self._seen_version = self._due = -1  # due: what `deadline` says; -1: to be found out
         self._settle(now_ms)
 
     def _make_transaction(self, options: ProduceConfig, rng: Rng) -> Transaction:
@@ -114,12 +114,19 @@ class ProducerCore(ClientCore):
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
+        # Whatever makes anything due sooner has the rooms asked, or has stirred.
+        if self._due < 0 or self.stirred:
+            self._due = self._first_due()
+        return self._due
+
+    def _first_due(self) -> int:
         if self._closed:
             return NEVER
         first = min(super().deadline(), self._sender.deadline())
         return first if self._transaction is None else min(first, self._transaction.deadline())
 
     def _turn(self, now_ms: int) -> None:
+        self._due = -1
         if self._view.version != self._seen_version:
             self._seen_version = self._view.version
             self.intake.routes.clear()
@@ -296,8 +303,7 @@ class ProducerCore(ClientCore):
             return None
         sticky = self._partitioning.sticky(topic, numbers)
         by_key = not self.config.partitioner_ignore_keys
-        route = routes[topic] = Route(numbers, sticky, by_key=by_key)
-        return route
+        return routes.setdefault(topic, Route(numbers, sticky, by_key=by_key))
 
     def _find_lane(
         self, route: Route, topic: str, partition: int, now_ms: int, since_ms: int
@@ -318,8 +324,7 @@ class ProducerCore(ClientCore):
             return False
         self.held_up = "partition"
         self._view.request_update()
-        self._settle(now_ms)
-        self.stirred = True
+        self._stir(now_ms)
         return True
 
     def append_rows(
@@ -409,9 +414,9 @@ class ProducerCore(ClientCore):
         if not numbers or numbers[-1] != len(numbers) - 1:
             self.held_up = "metadata"
             self._view.request_update()  # it may be there meanwhile, or be allowed
+            self._due = -1
             if new:
-                self._settle(now_ms)
-                self.stirred = True
+                self._stir(now_ms)
             return None
         return numbers
 
@@ -421,8 +426,7 @@ class ProducerCore(ClientCore):
         self._accumulator.flush()
         self._flushes[operation] = set(self._accumulator.unfinished)
         self._end_flushes()
-        self._settle(now_ms)
-        self.stirred = True
+        self._stir(now_ms)
         return operation
 
     def hurry(self, batches: Iterable[Batch], now_ms: int) -> None:
@@ -546,16 +550,13 @@ class ProducerCore(ClientCore):
 
         A transaction that is open is aborted; one that is being ended, is ended.
         """
-        until = now_ms + timeout_ms
-        if self._closing_until is not None:
-            until = min(self._closing_until, until)
-        self._closing_until = until
+        before, until = self._closing_until, now_ms + timeout_ms
+        self._closing_until = until if before is None else min(before, until)
         self.intake.routes.clear()
         if self._transaction is not None:
             self._transaction.close()
         self._accumulator.flush()
-        self._settle(now_ms)
-        self.stirred = True
+        self._stir(now_ms)
 
     def _go_on_closing(self, now_ms: int) -> None:
         assert self._closing_until is not None
