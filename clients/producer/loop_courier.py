@@ -18,6 +18,7 @@ from kcore.transports import Pump, Step
 from kcore.transports.asyncio_driver import AsyncioTransport
 from kcore.transports.background import make_lock
 from kcore.transports.forking import release_in_child
+from kcore.transports.loops import running
 
 if TYPE_CHECKING:
     from kcore.produce.batch import Batch
@@ -87,7 +88,9 @@ class LoopCourier(LoopTurns, Dispatch):
             self.turn_soon()
 
     def hurry(self, batches: Iterable[Batch]) -> None:
-        """Somebody is about to wait for these."""
+        """Somebody is about to wait for these; in the loop, or it is nothing to us."""
+        if running() is not self.loop:
+            return
         with self.work:
             self.core.hurry(batches, self.now_ms())
         self.nudge()

@@ -19,6 +19,7 @@ import asyncio
 import sys
 
 from kcore.clients.producer import metadata as words
+from kcore.clients.producer.awaited import awaited
 from kcore.errors import TransactionAbortedError
 from kcore.transports.loops import asyncios, running
 
@@ -92,7 +93,7 @@ def is_users_own(error) -> bool:
 cdef class Followers:
     """The futures of a batch's records; used in their loop alone."""
 
-    cdef Filling batch
+    cdef Filling batch  # None: all were told
     cdef Receiver courier
     cdef list futures  # None: it was told
     cdef Sent* sent
@@ -125,11 +126,22 @@ cdef class Followers:
         Nothing is left to be called.
         """
         mine = self.batch
+        if mine is None:
+            return ()
         if mine.parts or mine.record_errors or mine.error is not None:
             self.tell_each(batch)
         elif mine.done:
             self.tell_all()
+        # Last: who is struck before tells them again. Futures that are kept keep no batch.
+        if self.futures.count(None) == len(self.futures):
+            self.batch = None
         return ()
+
+    def hurry(self) -> None:
+        """One of them is waited for."""
+        mine = self.batch
+        if mine is not None and mine.lingers:
+            self.courier.hurry((mine,))
 
     cdef int tell_all(self) except -1:
         """All were delivered, side by side."""
@@ -191,6 +203,18 @@ cdef class Followers:
         return 0
 
 
+cdef bint makes_asyncios(loop) except -1:
+    """Whether its futures are asyncio's, made as asyncio makes them."""
+    if getattr(loop.create_future, "__func__", None) is ASYNCIOS_WAY:
+        return True
+    uvs = LOADED.get("uvloop")
+    return (
+        uvs is not None
+        and getattr(type(loop), "create_future", None) is uvs.Loop.create_future
+        and "create_future" not in getattr(loop, "__dict__", ())
+    )
+
+
 @cython.final
 cdef class LoopDoor:
     """Takes records, and gives each a future. courier: drives the core whose intake this is, makes
@@ -204,7 +228,10 @@ cdef class LoopDoor:
     cdef Receiver courier
     cdef Stint stint
     cdef object loop
-    cdef dict of_loop  # arguments of a future that is made as asyncio does; None: the loop makes it
+    cdef dict of_loop  # arguments of a future that is made here; None: the loop makes it
+    cdef object of_its_own  # what it is then; None: asyncio's
+    cdef object kind  # and what that was when one was made last
+    cdef object made
     cdef public bint open
     cdef public int64_t in_line
 
@@ -218,8 +245,13 @@ cdef class LoopDoor:
     def bind(self, loop) -> None:
         """Futures are this loop's from here on."""
         self.loop = loop
-        way = getattr(loop.create_future, "__func__", None)
-        self.of_loop = {"loop": loop} if way is ASYNCIOS_WAY else None
+        self.of_loop = self.of_its_own = None
+        trios = LOADED.get("kcore.transports.trio_loop")
+        if trios is not None and type(loop) is trios.TrioLoop:
+            self.of_its_own = trios.TrioFuture
+        elif not makes_asyncios(loop):
+            return
+        self.of_loop = {"loop": loop}
 
     def send(self, topic, value, key, partition, timestamp_ms, headers):
         """The future of a record that was taken; None: it was not, for whatever reason: nothing has
@@ -258,7 +290,10 @@ cdef class LoopDoor:
     cdef object future(self):
         if self.of_loop is None:
             return self.loop.create_future()
-        return PyObject_Call(FUTURES["Future"], (), self.of_loop)
+        kind = FUTURES["Future"] if self.of_its_own is None else self.of_its_own
+        if kind is not self.kind:
+            self.made, self.kind = awaited(kind), kind
+        return PyObject_Call(self.made, (), self.of_loop)
 
     cdef int wait(
         self, future, Filling batch, int64_t number, int64_t timestamp_ms
@@ -269,6 +304,8 @@ cdef class LoopDoor:
             last = Followers(batch, self.courier)
             batch.waiters.append(last)
         (<Followers> last).add(future, number, timestamp_ms)
+        if self.of_loop is not None:
+            future.followers = last
         self.courier.last = batch
         if self.stint.begun:
             self.stint.records += 1

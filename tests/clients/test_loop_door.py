@@ -3,6 +3,7 @@
 """
 
 import asyncio
+import gc
 import pickle
 import time
 
@@ -115,9 +116,9 @@ async def test_what_is_put_in_the_place_of_asyncios_futures_is_used():
     with pytest.MonkeyPatch.context() as patch:  # nest_asyncio does this
         patch.setattr(asyncio.futures, "Future", asyncio.futures._PyFuture)
         before = World(1)
-        assert type(before.futures[0]) is asyncio.futures._PyFuture
+        assert isinstance(before.futures[0], asyncio.futures._PyFuture)
         before.add(1)
-    assert type(before.add(2)) is asyncio.Future  # as its loop does
+    assert isinstance(before.add(2), asyncio.Future)  # as its loop does
     before.deliver(before.batch, 5)
     assert [future.result().offset for future in before.futures] == [5]
 
@@ -144,6 +145,63 @@ async def test_the_time_of_the_log_is_told_where_that_is_what_counts():
     assert [(f.result().timestamp, f.result().timestamp_type) for f in world.futures] == [
         (5, 1)
     ] * 2
+
+
+@in_a_loop
+async def test_who_waits_has_the_batch_hurried_and_nobody_else():
+    world, hurried = World(4), []
+    world.courier.hurry = hurried.append
+    first, *others = world.futures
+    first.add_done_callback(lambda _: None)
+    first.remove_done_callback(print)
+    assert hurried == []
+    waiting = asyncio.ensure_future(asyncio.wait_for(first, 20))
+    await asyncio.sleep(0)
+    assert hurried
+    assert set(hurried) == {(world.batch,)}
+    gathered = asyncio.gather(*others)
+    world.deliver(world.batch, 7)
+    await asyncio.gather(waiting, gathered)
+    hurried.clear()
+    await first
+    await asyncio.gather(first)
+    first.followers.hurry()
+    assert hurried == []
+
+
+@in_a_loop
+async def test_one_that_lingers_no_longer_is_not_hurried():
+    world, hurried = World(1), []
+    world.courier.hurry = hurried.append
+    world.batch.hurried = True
+    gathered = asyncio.gather(*world.futures)
+    assert hurried == []
+    world.deliver(world.batch, 7)
+    await gathered
+
+
+def kept_by(future):
+    return [one for one in gc.get_referents(future.followers) if type(one) is Batch]
+
+
+@in_a_loop
+async def test_futures_that_are_kept_keep_no_batch():
+    world = World(2)
+    assert kept_by(world.futures[0]) == [world.batch]
+    world.settle()
+    assert kept_by(world.futures[0]) == [world.batch]
+    world.deliver(world.batch, 7)
+    assert kept_by(world.futures[0]) == []
+
+
+@in_a_loop
+async def test_nor_where_one_was_refused():
+    world = World(2)
+    world.batch.error, world.batch.record_errors = KafkaError("x"), {1: InvalidRecordError("y")}
+    world.batch.finish()
+    world.settle()
+    assert [type(one.exception()) for one in world.futures] == [KafkaError, InvalidRecordError]
+    assert kept_by(world.futures[0]) == []
 
 
 @in_a_loop

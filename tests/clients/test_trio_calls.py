@@ -134,6 +134,18 @@ def test_heartbeats_go_on_while_a_task_sleeps(broker):
 # Futures ------------------------------------------------------------------------------------------
 
 
+def test_a_record_whose_future_is_awaited_does_not_linger(broker, monkeypatch):
+    monkeypatch.setattr("kcore.producer.config.LINGER_MS", 60_000)
+
+    async def main():
+        async with make(broker, linger_ms=None, delivery_timeout_ms=120_000) as producer:
+            for offset in range(2):
+                with trio.fail_after(20):
+                    assert (await (await producer.send("out", b"v"))).offset == offset
+
+    run(main)
+
+
 def test_the_future_of_a_record(broker):
     async def main():
         async with make(broker, linger_ms=20) as producer:
