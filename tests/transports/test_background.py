@@ -2,7 +2,9 @@
 
 import threading
 
-from kcore.transports.background import run_aside
+import gevent
+
+from kcore.transports.background import make_event, run_aside
 
 
 def test_what_runs_aside_ends_when_told_and_stays_ended():
@@ -35,3 +37,22 @@ def test_nothing_ends_before_it_is_told():
     assert ended.wait(10)
     assert looks == [False, False]
     stop.set()
+
+
+def test_who_waits_again_behind_a_bell_that_was_cleared_waits():
+    for kind in ("blocking", "gevent"):
+        bell = make_event(kind)
+        bell.set()
+        assert bell.wait(10)
+        bell.clear()
+        bell.clear()
+        assert not bell.wait(0.001)
+        bell.set()
+        assert bell.wait(10)
+
+
+def test_other_greenlets_run_while_one_waits_for_its_bell():
+    bell = make_event("gevent")
+    ringer = gevent.spawn(bell.set)
+    assert bell.wait(10)
+    ringer.join()
