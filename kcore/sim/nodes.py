@@ -375,6 +375,8 @@ class Brokers:
         self.stage.judge.coordinators_moved()
         self.cluster.stop_node(peer.node_id, peer.local_ms)
         self.drain()
+        # Once more: of joins that it has answered with its last breath nobody hears.
+        self.stage.judge.coordinators_moved()
 
     def start(self, peer: NodePeer) -> None:
         """It is back."""

@@ -163,6 +163,13 @@ def test_who_was_handed_an_id_by_a_group_that_is_empty_then_is_told_that_it_has_
     well(run(replace(plan, release=max(plan.release, CONSUMER_SINCE), consumer_share=0.5)))
 
 
+def test_joins_that_a_node_answers_as_it_goes_are_nobodys():
+    """A false alarm: the next coordinator begins the generation again, with another leader."""
+    plan = plan_of(random.Random, 8_200_390)
+    faults = faults_of(["all"], plan, random.Random, plan.seed)
+    well(run(replace(plan, faults=faults, consumer_share=0.0)))
+
+
 def test_an_offset_that_was_set_may_be_one_of_the_topic_that_was_there_before():
     """Whoever sets it waits for a coordinator, and names no topic by its id."""
     plan = all_but_later(plan_of(random.Random, 3_006_103), Fault.MIGRATE)
