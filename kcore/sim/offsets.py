@@ -145,10 +145,10 @@ class Offsets:
         if last is not None:
             hands.loose.discard(tp)
         else:
-            if tp not in hands.lives:
-                hands.loose.add(tp)
             first, begun = records[0].offset, hands.begun.get(tp, (now, -1))
             onward = first == hands.position.get(tp)
+            if tp not in hands.lives or not onward:
+                hands.loose.add(tp)
             last = hands.lives.get(tp, now) if onward else now
             if tp not in hands.position:
                 former = self._may_begin(group_id, hands, tp, begun[0], first)

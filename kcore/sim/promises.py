@@ -80,7 +80,7 @@ class Promises:
         if self._attendance.at_peace(member) and member.commits_itself:
             for tp in partitions:
                 done = hands.done.get(tp)
-                if done is not None:
+                if done is not None and tp not in hands.loose:
                     life = hands.lives.get(tp, 0)
                     self._owed[member.group_id, tp] = (member, done, life)
 

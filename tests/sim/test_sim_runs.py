@@ -88,6 +88,8 @@ def test_what_both_kinds_of_members_meet_in_one_group_goes_well(seed, faults, mo
     [
         (902_472, 1.0, 1_500, {}),  # a commit lingers until its topic is made anew once more
         (906_850, 0.0, 10_000, {}),  # a position is beyond the end of the new log
+        # Nobody knows which of the topics records are of that do not go on where others ended.
+        (1_200_371, 0.0, 4_000, {}),
         # The time of a commit is over while it is asked for again, and then it is taken.
         (1_200_250, 0.0, 4_000, {}),
         # Of a record nobody knows whether it is of the topic as it was, or of the new one.
