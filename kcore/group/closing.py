@@ -173,6 +173,8 @@ class Closing:
         """Go on, or give up what is late."""
         late = self._ctx.timers.at(Timer.CLOSE) <= now_ms
         step = self._rebalance.step
+        if step is Step.CLOSING:
+            self._committer.forgo(now_ms)
         if step is Step.CLOSING and (late or self._committer.operations.idle):
             self._part(now_ms)
         elif step is Step.PARTING and late:

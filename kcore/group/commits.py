@@ -167,6 +167,8 @@ class Committer:
         # Of the last commit: who has nothing to do commits the same every few seconds.
         self._written = _Written({}, {}, [], {})
         self._repeated = Repeated()
+        # What the coordinator has taken last, and what this member had then.
+        self._taken: tuple[_Written, Mapping[TopicPartition, int]] | None = None
         # Of automatic commits: how often in a row the coordinator has not known these.
         self._unknown: dict[TopicPartition, int] = {}
 
@@ -229,6 +231,21 @@ class Committer:
         operation = CommitOperation(self, offsets, done, None, self._stamps(), repeats=True)
         self.operations.add(operation)
         self.send(operation, now_ms)
+
+    def forgo(self, now_ms: int) -> None:
+        """Nothing is consumed any more: what nobody asked for, and would commit what the last
+        commit did, waits for no coordinator that is out of reach.
+        """
+        if self._taken is None or self._coordinator.usable(now_ms):
+            return
+        (written, acquired), last = self._taken, self._written
+        if written is not last or acquired is not self._membership.acquired:
+            return
+        for operation in self.operations:
+            same = operation.offsets == last.offsets and operation.ids == last.ids
+            if same and operation.automatic:
+                operation.succeed(dict(last.offsets))
+        self.operations.sweep()
 
     # -- sending -------------------------------------------------------------------------------
 
@@ -401,6 +418,7 @@ class Committer:
     ) -> None:
         """known: those that were committed; None: all."""
         self._coordinator.works()
+        self._taken = (written, self._membership.acquired) if known is None else None
         if not operation.ended:
             committed = dict(written.offsets)  # theirs to change, `written` is kept
             if known is not None:

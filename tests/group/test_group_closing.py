@@ -130,6 +130,115 @@ def test_close_in_an_outage() -> None:
     assert world.member.deadline() == NEVER
 
 
+def committed(**config: Any) -> World:
+    """A member whose auto commit is taken."""
+    world = auto(**config)
+    world.run(1_000, poll_every=100)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    assert world.committed == world.host.consumed
+    world.new_events()
+    return world
+
+
+def lose_brokers(world: World) -> None:
+    world.network.brokers = False
+    world.network.break_link(KEY, DisconnectedError("gone"))
+    world.settle()
+
+
+def test_close_waits_for_no_coordinator_to_tell_it_what_it_has_taken() -> None:
+    world = committed()
+    lose_brokers(world)
+    close(world, 30_000)
+    world.run(1_000)
+    assert world.member.closed
+    (told,) = world.new_events(OffsetsCommitted)
+    assert isinstance(told, OffsetsCommitted)
+    assert told.error is None
+    assert told.offsets == world.host.consumed == world.committed
+
+
+def test_close_hears_that_the_coordinator_is_gone_that_was_to_take_the_same() -> None:
+    world = committed()
+    close(world, 30_000)
+    assert world.open(ApiKey.OFFSET_COMMIT)
+    lose_brokers(world)
+    world.run(1_000)
+    assert world.member.closed
+
+
+def test_close_asks_a_coordinator_that_is_there_to_take_the_same_again() -> None:
+    world = committed()
+    close(world, 30_000)
+    assert not world.new_events()
+    assert not world.open(ApiKey.LEAVE_GROUP)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+
+
+def read_on(world: World) -> None:
+    world.host.consumed = {T10: OffsetAndMetadata(101)}
+
+
+def refused(world: World) -> None:
+    read_on(world)
+    world.run(1_000, poll_every=100)
+    world.answer(ApiKey.OFFSET_COMMIT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+
+def left_out(world: World) -> None:
+    """Nobody knows the partition any more, and is asked for it no longer."""
+    for _ in range(3):
+        world.run(1_000, poll_every=100)
+        world.answer(ApiKey.OFFSET_COMMIT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    (told,) = world.new_events(OffsetsCommitted)[-1:]
+    assert isinstance(told, OffsetsCommitted)
+    assert told.dropped == (T10,)
+
+
+def gone_back(world: World) -> None:
+    commit(world, {T10: OffsetAndMetadata(5)})
+
+
+def acquired_anew(world: World) -> None:
+    world.run(3_000)
+    world.answer(ApiKey.HEARTBEAT, ErrorCode.REBALANCE_IN_PROGRESS)
+    while not world.open(ApiKey.JOIN_GROUP):
+        world.poll()
+        if world.open(ApiKey.OFFSET_COMMIT):
+            world.answer(ApiKey.OFFSET_COMMIT)
+    world.join("t1-0")
+    world.poll()
+    assert world.member.stable
+
+
+def made_anew(world: World) -> None:
+    world.cluster.ids["t1"] = bytes(15) + b"9"
+
+
+def somebody_waits(world: World) -> None:
+    commit(world, {T10: OffsetAndMetadata(100)}, deadline_ms=60_000)
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [read_on, refused, left_out, gone_back, acquired_anew, made_anew, somebody_waits],
+    ids=lambda it: it.__name__,
+)
+def test_close_waits_for_a_coordinator_that_may_not_have_it(
+    meanwhile: Callable[[World], None],
+) -> None:
+    world = committed()
+    meanwhile(world)
+    lose_brokers(world)
+    close(world, 30_000)
+    world.run(29_999)
+    assert not world.member.closed
+    world.run(1)
+    assert world.member.closed
+
+
 def test_close_twice_can_only_hurry() -> None:
     world = stable()
     world.member.close(world.now, world.now + 5_000, autocommit=True)
