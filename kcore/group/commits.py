@@ -234,7 +234,7 @@ class Committer:
 
     def forgo(self, now_ms: int) -> None:
         """Nothing is consumed any more: what nobody asked for, and would commit what the last
-        commit did, waits for no coordinator that is out of reach.
+        commit did, waits for no coordinator that is out of reach. It ends without a word.
         """
         if self._taken is None or self._coordinator.usable(now_ms):
             return
@@ -244,7 +244,7 @@ class Committer:
         for operation in self.operations:
             same = operation.offsets == last.offsets and operation.ids == last.ids
             if same and operation.automatic:
-                operation.succeed(dict(last.offsets))
+                operation.ended = True
         self.operations.sweep()
 
     # -- sending -------------------------------------------------------------------------------
