@@ -165,6 +165,8 @@ class Judge(Referee):
 
     def _judge_generation(self, member: Member, event: PartitionsAssigned) -> None:
         book = self.groups[member.group_id]
+        if member not in book.joined.get(event.generation, ()):
+            return  # the group that it was in is deleted: one made anew has such a generation, too
         owners = book.owners.setdefault(event.generation, {})
         for tp in event.partitions:
             owner = owners.setdefault(tp, member.identity)

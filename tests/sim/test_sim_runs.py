@@ -165,6 +165,13 @@ def test_who_was_handed_an_id_by_a_group_that_is_empty_then_is_told_that_it_has_
     well(run(replace(plan, release=max(plan.release, CONSUMER_SINCE), consumer_share=0.5)))
 
 
+def test_what_a_member_of_a_deleted_group_believes_is_nothing_to_the_next_one():
+    """A false alarm: both had a generation of that number."""
+    plan = plan_of(random.Random, 8_520_258)
+    faults = faults_of(["all"], plan, random.Random, plan.seed)
+    well(run(replace(plan, faults=faults, consumer_share=0.0)))
+
+
 def test_joins_that_a_node_answers_as_it_goes_are_nobodys():
     """A false alarm: the next coordinator begins the generation again, with another leader."""
     plan = plan_of(random.Random, 8_200_390)
