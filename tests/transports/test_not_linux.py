@@ -2,6 +2,7 @@
 what only Linux has was taken away (tests/support/not_linux.py).
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 def test_clients_and_the_embedded_broker_do_without_what_only_linux_has(files):
     plain = ["-q", "-p", "not_linux", "-p", "no:cacheprovider", "-m", "not slow and not kafka"]
     pytest_run = [sys.executable, "-m", "pytest", *plain, *files]
-    ended = subprocess.run(pytest_run, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    env = {name: value for name, value in os.environ.items() if name != "KCORE_REQUIRE_ALL"}
+    ended = subprocess.run(
+        pytest_run, cwd=ROOT, env=env, capture_output=True, text=True, timeout=100
+    )
     assert ended.returncode == 0, ended.stdout[-5000:]
     assert "not Linux: no eventfd" in ended.stdout
