@@ -32,31 +32,9 @@ def _settings(client: str) -> Callable[[_Verb], _Verb]:
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=lambda _context, _parameter, given: dict(_setting(text) for text in given),
+        callback=reading.settings,
         help=f"Any other option of kcore.{client}, repeatable.",
     )
-
-
-# Options of clients that have one here.
-_OWN = {
-    "bootstrap_servers": "-b",
-    "bootstrap_controllers": "--bootstrap-controllers (kcore configs)",
-    "group_id": "-g (kcore consume)",
-    "compression_type": "-z (kcore produce)",
-}
-
-
-def _setting(text: str) -> tuple[str, object]:
-    """One -X; numbers and booleans become what they look like."""
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-    if name in _OWN:
-        raise click.BadParameter(f"{name} is given by {_OWN[name]}")
-    words: dict[str, object] = {"true": True, "false": False, "none": None}
-    if value.lower() in words:
-        return name, words[value.lower()]
-    return name, int(value) if reading.is_number(value.removeprefix("-")) else value
 
 
 def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) -> Formatter:

@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 from click.core import ParameterSource
 
 from kcore.limits import MAX_INT64
+
+# Options of clients that have one here.
+_OWN: Final = {
+    "bootstrap_servers": "-b",
+    "bootstrap_controllers": "--bootstrap-controllers (kcore configs)",
+    "group_id": "-g (kcore consume)",
+    "compression_type": "-z (kcore produce)",
+}
+
+
+def settings(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, object]:
+    """Options of a client, under the names that verbs give theirs. Values are texts, of which
+    clients make what they need: a password may be all digits, a policy may be called `none`.
+    """
+    from kcore.settings.names import underscored  # noqa: PLC0415 (not for --help)
+
+    found: dict[str, object] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name and sign):
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        name = underscored(name)
+        if name in _OWN:
+            raise click.BadParameter(f"{name} is given by {_OWN[name]}")
+        found[name] = value
+    return found
 
 
 def is_number(text: str) -> bool:

@@ -181,6 +181,11 @@ class Table(NamedTuple):
         )
 
 
+def underscored(option: str) -> str:
+    """Java's dotted name as kafka-python writes it."""
+    return option.replace(".", "_") if "_" not in option else option
+
+
 def canonical(option: object, known: Collection[str]) -> str:
     """kafka-python's name of an option given under it or under Java's dotted name.
 
@@ -189,7 +194,7 @@ def canonical(option: object, known: Collection[str]) -> str:
     """
     if not isinstance(option, str):
         raise KafkaConfigurationError(f"option names are strings, not {option!r}")
-    name = option.replace(".", "_") if "_" not in option else option
+    name = underscored(option)
     if name in known:
         return ALIASES.get(name, name)
     from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
