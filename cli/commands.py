@@ -18,6 +18,7 @@ _BEGIN: dict[str, Any] = {
     "metavar": "HOST:PORT[,...]",
     "envvar": "KCORE_BOOTSTRAP",
     "show_envvar": True,
+    "callback": reading.bootstrap,
 }
 BOOTSTRAP = click.option(
     "-b", "--bootstrap", required=True, help="Brokers to begin with.", **_BEGIN
@@ -27,7 +28,7 @@ _CODECS_HELP = "gzip, snappy, lz4 or zstd."
 
 
 def _settings(client: str) -> Callable[[_Verb], _Verb]:
-    return click.option(
+    given = click.option(
         "-X",
         "settings",
         multiple=True,
@@ -35,6 +36,19 @@ def _settings(client: str) -> Callable[[_Verb], _Verb]:
         callback=reading.settings,
         help=f"Any other option of kcore.{client}, repeatable.",
     )
+    kept = click.option(
+        "-F",
+        "--config",
+        type=click.File(encoding="utf-8-sig"),
+        metavar="FILE",
+        envvar="KCORE_CONFIG",
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=reading.config,
+        help="More of them, and brokers, from this file: NAME=VALUE on a line each.",
+    )
+    return lambda verb: given(kept(verb))
 
 
 def _formatter(_context: click.Context, _parameter: click.Parameter, text: str) -> Formatter:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from io import StringIO
+from typing import Final, TextIO
 
 import click
 from click.core import ParameterSource
@@ -18,24 +19,62 @@ _OWN: Final = {
 }
 
 
+# Of a file these are verbs' own.
+_PARAMETERS: Final = {"bootstrap_servers": "bootstrap", "group_id": "group"}
+_KEPT: Final = f"{__name__}.kept"
+
+
 def settings(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+    context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, object]:
     """Options of a client, under the names that verbs give theirs. Values are texts, of which
     clients make what they need: a password may be all digits, a policy may be called `none`.
     """
-    from kcore.settings.names import underscored  # noqa: PLC0415 (not for --help)
-
-    found: dict[str, object] = {}
+    found: dict[str, object] = dict(context.meta.get(_KEPT, {}))
     for text in given:
         name, sign, value = text.partition("=")
         if not (name and sign):
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-        name = underscored(name)
+        name = _underscored(name)
         if name in _OWN:
             raise click.BadParameter(f"{name} is given by {_OWN[name]}")
         found[name] = value
     return found
+
+
+def config(context: click.Context, _parameter: click.Parameter, file: TextIO | None) -> None:
+    """What a file says: passwords, too, which others would see on a command line. No message shows
+    a line of it.
+    """
+    found: dict[str, str] = {}
+    try:
+        with file or StringIO() as kept:
+            texts = kept.read().splitlines()
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise click.BadParameter(f"it cannot be read: {type(wrong).__name__}") from wrong
+    for number, text in enumerate(map(str.strip, texts), 1):
+        if not text or text[0] in "#!":
+            continue
+        name, sign, value = map(str.strip, text.partition("="))
+        if not (name and sign):
+            raise click.BadParameter(f"line {number} is not NAME=VALUE")
+        found[_underscored(name)] = value
+    own = {_PARAMETERS[name]: found.pop(name) for name in _PARAMETERS.keys() & found}
+    context.default_map = {**(context.default_map or {}), **own}
+    context.meta[_KEPT] = found
+
+
+def bootstrap(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+    """Passwords of a file do not go to the brokers of the environment."""
+    source = context.get_parameter_source(str(parameter.name))
+    kept: str | None = (context.default_map or {}).get("bootstrap")
+    return kept if kept is not None and source is ParameterSource.ENVIRONMENT else given
+
+
+def _underscored(name: str) -> str:
+    from kcore.settings.names import underscored  # noqa: PLC0415 (not for --help)
+
+    return underscored(name)
 
 
 def is_number(text: str) -> bool:
