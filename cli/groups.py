@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NOTHING = "-"
 _SHARE = "share"
 _STREAMS = "streams"
+_DEAD = "Dead"  # the state of a group that is not there
 
 
 @dataclass(frozen=True)
@@ -184,25 +185,31 @@ def _check(row: Mapping[str, Any]) -> None:
 
 
 def reset(options: GroupsOptions, *, execute: bool) -> int:
-    """Print where each group is and where it goes on, and have it go on there if `execute`."""
+    """Print where each group is and where it goes on, and have it go on there if `execute`. One
+    that is not there yet begins in the topics that are named. RefusalError.
+    """
     page = Page()
     with open_admin("groups", options.bootstrap, options.settings) as admin:
         spec = _spec(str(options.where))
         for name in options.groups:
             described = admin.describe_groups([name])[name]
-            _check(described)
+            new = bool(options.topics) and described["group_state"] == _DEAD
+            if not new:
+                _check(described)
             specs = spec if not options.topics else dict.fromkeys(_all_of(admin, options), spec)
             before = _offsets(admin, described)
             found = admin.reset_group_offsets(
                 name, specs, raise_errors=True, validate_only=not execute
             )
+            if not found:
+                why = "has committed nothing: --topic says for what it is reset"
+                raise RefusalError(f"group {name!r} {why}")
             rows = table("topic", right=("partition", _column(described), "reset to"))
             for tp, row in sorted(found.items()):
                 was = str(before[tp]) if before.get(tp, -1) >= 0 else _NOTHING
                 rows.add_row(tp.topic, str(tp.partition), was, str(row["offset"]))
-            page.show(
-                f"{name}: {'reset' if execute else 'nothing is reset without --execute'}", rows
-            )
+            said = "reset" if execute else "nothing is reset without --execute"
+            page.show(f"{name}: {said}{', a new group' * new}", rows)
     return DONE
 
 

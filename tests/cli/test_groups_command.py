@@ -248,6 +248,34 @@ def test_topics_that_are_named_are_reset_with_all_their_partitions(broker):
     assert "UNKNOWN_TOPIC_OR_PARTITION" in done.stderr
 
 
+def test_a_group_begins_before_its_first_member_comes(broker):
+    """As with kafka-consumer-groups: it was refused, as not there."""
+    line = ("groups", "soon", "--reset-to", "7", "-t", "t")
+    rows = [["t", "0", "-", "7"], ["t", "1", "-", "7"]]
+    done = run(broker, *line)
+    assert done.exit_code == 0, done.output
+    said, _, *shown = done.stdout.splitlines()
+    assert said == "soon: nothing is reset without --execute, a new group"
+    assert [row.split() for row in shown] == rows
+    assert "soon" not in run(broker, "groups").stdout
+    done = run(broker, *line, "--execute")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0] == "soon: reset, a new group"
+    assert committed(broker, "soon") == {T0: 7, T1: 7}
+    assert run(broker, *line, "--execute").stdout.splitlines()[0] == "soon: reset"
+
+
+@pytest.mark.parametrize("more", [(), ("--execute",)])
+def test_a_group_that_has_committed_nothing_is_not_said_to_be_reset(broker, more):
+    options = {"auto_offset_reset": "latest", "enable_auto_commit": False}
+    with Consumer("t", bootstrap_servers=broker.bootstrap, group_id="g", **options) as consumer:
+        while not consumer.assignment():
+            consumer.poll(100)
+        done = run(broker, "groups", "g", "--reset-to", "earliest", *more)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "group 'g' has committed nothing: --topic says for what it is reset" in done.stderr
+
+
 def test_a_group_with_members_is_not_reset(broker):
     with member(broker, "g"):
         done = run(broker, "groups", "g", "--reset-to", "earliest", "--execute")
