@@ -2,7 +2,8 @@
 
 `value`: the line. `key-value`: key, separator (a tab), value; the separator may come again in the
 value. `json`: an object a line with the fields that `--format json` prints, all but one of key and
-value optional; `offset` and `topic` are passed over, so that a topic can be copied into another.
+value optional; `offset` and `topic` are passed over, so that a topic can be copied into another,
+and so is a `timestamp` of -1: records of old formats have none.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kcore.tuples import NamedTuple
 # A record is no larger than what a request takes, and a line is read whole.
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 TAB: Final = b"\t"
+_NO_TIMESTAMP: Final = -1
 _DATA: Final = frozenset(["key", "key_base64", "value", "value_base64"])
 _FIELDS: Final = _DATA | {"topic", "partition", "offset", "timestamp", "headers"}
 _HEADER_FIELDS: Final = frozenset(["name", "value", "value_base64"])
@@ -102,12 +104,13 @@ def _json(line: bytes) -> Line:
     headers = said.get("headers", [])
     if not isinstance(headers, list):
         raise LineError('"headers" is no list of {"name": ..., "value": ...}')
+    timestamp_ms = _number(said, "timestamp")
     return Line(
         _data(said, "value"),
         _data(said, "key"),
         tuple(map(_header, headers)),
         _number(said, "partition"),
-        _number(said, "timestamp"),
+        None if timestamp_ms == _NO_TIMESTAMP else timestamp_ms,
     )
 
 

@@ -79,6 +79,13 @@ def test_what_consume_prints_is_read_again():
     assert parser("json")(printed) == Line(None, b"\x80", tuple(headers), 3, 1700)
 
 
+def test_a_record_of_an_old_format_has_no_timestamp():
+    """It was refused: a topic that had one could not be copied."""
+    record = ConsumerRecord("t", 3, None, 12, -1, None, None, b"v", [], None, 0, 0, 0)
+    assert parser("json")(NAMED["json"](record)) == Line(b"v", None, (), 3)
+    assert parser("json")(b'{"value": "v", "timestamp": -2}').timestamp_ms == -2
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
