@@ -144,6 +144,22 @@ class Printer:
             raise self._failure
         if time.monotonic() >= self._commit_at_s:
             self.commit()
+            self._take_what_is_new()
+
+    def _take_what_is_new(self) -> None:
+        """Partitions that the topic has got meanwhile, as a group would: from their beginning."""
+        options = self._options
+        if options.group is not None or options.partitions or options.stop_at_end:
+            return
+        try:
+            known = self._consumer.partitions_for_topic(options.topic)
+        except KafkaError:  # it is gone, and nobody says whether it is there again
+            return
+        assigned = self._consumer.assignment()
+        new = {TopicPartition(options.topic, number) for number in known} - assigned
+        if new:
+            self._consumer.assign([*assigned, *new])
+            self._consumer.seek_to_beginning(*new)
 
     def finished(self) -> bool:
         """Whether `count` records were printed, or (if asked for) every partition is at its end."""

@@ -6,6 +6,8 @@ from unittest.mock import Mock
 import pytest
 from click.testing import CliRunner
 
+from kcore import Admin
+from kcore.cli import consume as module
 from kcore.cli.commands import kcore
 from kcore.cli.consume import ConsumeOptions, Printer, open_consumer
 from kcore.cli.formats import formatter
@@ -35,10 +37,8 @@ def printed(broker, start):
 
 
 def trim(broker, before):
-    import kcore as library  # noqa: PLC0415 - the command has its name here
-
-    with library.Admin(bootstrap_servers=broker.bootstrap) as admin:
-        admin.delete_records({library.TopicPartition("t", 1): before})
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.delete_records({TopicPartition("t", 1): before})
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,41 @@ def test_beyond_the_end_it_waits_there(broker):
         while not out.getvalue():
             printer.step()
         assert out.getvalue() == b"10 new "
+
+
+def more_partitions(broker, count):
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.create_partitions({"t": count})
+
+
+@pytest.mark.parametrize(
+    ("more", "printed_too"),
+    [({}, True), ({"partitions": (0, 1)}, False), ({"stop_at_end": True}, False)],
+)
+@pytest.mark.parametrize("start", ["latest", "10"])
+def test_partitions_that_come_later_are_read_from_their_beginning(
+    broker, monkeypatch, start, more, printed_too
+):
+    """What was written there was never printed. Not where partitions are named, or it ends."""
+    monkeypatch.setattr(module, "COMMIT_EVERY_S", 0.0)
+    settings = {"metadata_max_age_ms": 50}
+    options = ConsumeOptions("t", broker.bootstrap, start=start, settings=settings, **more)
+    out = io.BytesIO()
+    with open_consumer(options) as consumer:
+        printer = Printer(consumer, options, formatter("%p/%o "), out)
+        module._begin(consumer, options, printer)
+        while any(consumer.position(TopicPartition("t", number)) != 10 for number in (0, 1)):
+            printer.step()
+        more_partitions(broker, 3)
+        broker.produce("t", [(None, b"new")], 2)
+        while len(consumer.partitions_for_topic("t")) < 3:
+            printer.step()
+        printer.step()
+        broker.produce("t", [(None, b"old")], 0)
+        while b"0/10" not in out.getvalue() or (printed_too and b"2/0" not in out.getvalue()):
+            printer.step()
+        assert sorted(out.getvalue().split()) == [b"0/10", b"2/0"][: 1 + printed_too]
+        assert len(consumer.assignment()) == 2 + printed_too
 
 
 @pytest.mark.parametrize("option", ["auto_offset_reset", "out_of_range_reset"])
