@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from kcore.cli.commands import pipeline
+from kcore.cli.local import pipeline
 from kcore.pipeline.jobs import NAMES, aircraft, data, delays, runner, weather
 from kcore.pipeline.jobs.errors import JobError, WrongResultError, shortened
 from kcore.pipeline.jobs.results import check, files
