@@ -12,6 +12,7 @@ import click
 
 from kcore.cli import endings, local, reading
 from kcore.cli.formats import FormatError, Formatter, formatter
+from kcore.limits import MAX_INT16
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
@@ -230,24 +231,47 @@ def produce(
 @click.argument("names", nargs=-1, metavar="[TOPIC]...")
 @BOOTSTRAP
 @click.option("-o", "--offsets", is_flag=True, help="First and end offset of each partition.")
+@click.option("-l", "--leaders", is_flag=True, help="Leader and replicas of each partition.")
 @click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
-@_settings("Consumer")
+@click.option("--create", is_flag=True, help="Make these topics.")
+@click.option(
+    "-p", "--partitions", type=click.IntRange(min=1), metavar="N",
+    help="With --create: as many; else what the cluster has as its default.",
+)  # fmt: skip
+@click.option(
+    "-r", "--replicas", type=click.IntRange(1, MAX_INT16), metavar="N",
+    help="With --create: of each partition, likewise.",
+)  # fmt: skip
+@click.option(
+    "--set", multiple=True, metavar="NAME=VALUE", callback=reading.pairs,
+    help="With --create: what is set for them, repeatable.",
+)  # fmt: skip
+@click.option("--delete", is_flag=True, help="Delete these topics, with all that is in them.")
+@_settings("Consumer or kcore.Admin")
 def topics(
-    bootstrap: str,
-    names: tuple[str, ...],
-    settings: dict[str, object],
-    *,
-    offsets: bool,
-    internal: bool,
+    *, offsets: bool, leaders: bool, internal: bool, create: bool, delete: bool, **given: Any
 ) -> None:
-    """List topics with their partitions."""
-    from kcore.cli.topics import list_topics  # noqa: PLC0415
-
-    sys.exit(
-        endings.run(
-            lambda: list_topics(bootstrap, names, settings, offsets=offsets, internal=internal)
-        )
+    """List topics with their partitions; make or delete them."""
+    from kcore.cli.topics import (  # noqa: PLC0415
+        TopicsOptions,
+        create_topics,
+        delete_topics,
+        list_leaders,
+        list_topics,
     )
+
+    options = TopicsOptions(**given)
+    if (create or delete) and not options.names:
+        raise click.UsageError("--create and --delete take the topics that they are for: TOPIC")
+    if create + delete + offsets + leaders > 1:
+        raise click.UsageError("one of --create, --delete, --offsets and --leaders")
+    if (options.partitions or options.replicas or options.set) and not create:
+        raise click.UsageError("--partitions, --replicas and --set go with --create")
+    if create or delete:
+        sys.exit(endings.run(lambda: (create_topics if create else delete_topics)(options)))
+    if leaders:
+        sys.exit(endings.run(lambda: list_leaders(options, internal=internal)))
+    sys.exit(endings.run(lambda: list_topics(options, offsets=offsets, internal=internal)))
 
 
 @kcore.command()

@@ -1,11 +1,15 @@
-"""`kcore topics`: what topics a cluster has, how many partitions, and (if asked) their offsets."""
+"""`kcore topics`: what topics a cluster has, how many partitions, and (if asked) their offsets, or
+who leads them. Topics are made and deleted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.groups import open_admin
 from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
 
@@ -14,28 +18,73 @@ if TYPE_CHECKING:
 
     from kcore import Consumer
 
+_NOTHING = "-"
+_DEFAULT = -1  # the cluster's
 
-def list_topics(
-    bootstrap: str,
-    names: tuple[str, ...],
-    settings: Mapping[str, object],
-    *,
-    offsets: bool,
-    internal: bool,
-) -> int:
+
+@dataclass(frozen=True)
+class TopicsOptions:
+    """What was asked for. names: none: all, listed. partitions, replicas, set: of topics that are
+    made; None: as the cluster likes. settings: of Consumer, or of Admin.
+    """
+
+    bootstrap: str
+    names: tuple[str, ...] = ()
+    partitions: int | None = None
+    replicas: int | None = None
+    set: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+# Listing ----------------------------------------------------------------------------------------
+
+
+def list_topics(options: TopicsOptions, *, offsets: bool, internal: bool) -> int:
     """Print a table of these topics (all if none is named). Raises KafkaError, RefusalError."""
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
     page = Page()
-    options = {"bootstrap_servers": bootstrap.split(","), "client_id": "kcore-topics"}
-    with Consumer(**(options | dict(settings))) as consumer:
+    given = {"bootstrap_servers": options.bootstrap.split(","), "client_id": "kcore-topics"}
+    with Consumer(**(given | dict(options.settings))) as consumer:
         known = consumer.topics()
-        missing = sorted(set(names) - known)
+        missing = sorted(set(options.names) - known)
         if missing:
-            raise RefusalError(f"there is no topic {missing[0]!r} at {bootstrap}")
-        chosen = sorted(names or (name for name in known if internal or not name.startswith("__")))
+            raise RefusalError(f"there is no topic {missing[0]!r} at {options.bootstrap}")
+        chosen = sorted(set(options.names or _shown(known, internal=internal)))
         page.show(_offsets(consumer, chosen) if offsets else _partitions(consumer, chosen))
     return DONE
+
+
+def list_leaders(options: TopicsOptions, *, internal: bool) -> int:
+    """The same, of who leads each partition, and who has replicas of it."""
+    from kcore.admin.topics import partitions_of  # noqa: PLC0415 (as in open_admin)
+
+    page = Page()
+    with open_admin("topics", options.bootstrap, options.settings) as admin:
+        told = admin.describe_topics(options.names or None)
+    partitions_of(told)
+    rows = {row["name"]: row["partitions"] for row in told}
+    found = table("topic", right=("partition", "leader", "replicas", "in sync"))
+    for topic in sorted(set(options.names or _shown(rows, internal=internal))):
+        for part in sorted(rows[topic], key=lambda part: int(part["partition_index"])):
+            leader = part["leader_id"]
+            found.add_row(
+                topic,
+                str(part["partition_index"]),
+                _NOTHING if leader < 0 else str(leader),
+                *(_nodes(part[name]) for name in ("replica_nodes", "isr_nodes")),
+            )
+    page.show(found)
+    return DONE
+
+
+def _nodes(numbers: Iterable[int]) -> str:
+    """As brokers order them: the first replica is the one that is preferred as leader."""
+    return ",".join(map(str, numbers)) or _NOTHING
+
+
+def _shown(known: Iterable[str], *, internal: bool) -> list[str]:
+    return [name for name in known if internal or not name.startswith("__")]
 
 
 def _partitions(consumer: Consumer, topics: Iterable[str]) -> Table:
@@ -57,3 +106,26 @@ def _offsets(consumer: Consumer, topics: Iterable[str]) -> Table:
         numbers = (tp.partition, first[tp], end[tp], end[tp] - first[tp])
         found.add_row(tp.topic, *map(str, numbers))
     return found
+
+
+# Making and deleting ----------------------------------------------------------------------------
+
+
+def create_topics(options: TopicsOptions) -> int:
+    """Make these topics; done when brokers tell of their leaders. KafkaError: one is not made."""
+    from kcore.admin import NewTopic  # noqa: PLC0415 (as in open_admin)
+
+    count, replicas = options.partitions or _DEFAULT, options.replicas or _DEFAULT
+    made = [
+        NewTopic(name, count, replicas, {}, options.set) for name in dict.fromkeys(options.names)
+    ]
+    with open_admin("topics", options.bootstrap, options.settings) as admin:
+        admin.create_topics(made, wait_for_metadata=True)
+    return DONE
+
+
+def delete_topics(options: TopicsOptions) -> int:
+    """Delete these topics. KafkaError, when all were tried: one could not be."""
+    with open_admin("topics", options.bootstrap, options.settings) as admin:
+        admin.delete_topics(options.names)
+    return DONE

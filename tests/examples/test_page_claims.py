@@ -27,7 +27,9 @@ MAKE = [line for line in TYPED if line.startswith("make ")]
 
 
 @pytest.mark.parametrize("line", VERBS)
-def test_a_command_line_is_one(line):
+def test_a_command_line_is_one(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "client.properties").write_text("bootstrap.servers=host:9092\n")
     verb, *arguments = shlex.split(line.partition(" < ")[0])[1:]  # what the shell leaves
     command = command_line.commands[verb]
     with command.make_context(verb, arguments):
