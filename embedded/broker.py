@@ -455,7 +455,8 @@ def _listener(host: str, port: int) -> socket.socket:
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, port))
-    except OSError:
+    except OSError as error:
         sock.close()
+        error.filename = f"{host}:{port}"  # its text says what went wrong, and not of what
         raise
     return sock

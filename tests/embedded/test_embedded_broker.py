@@ -166,8 +166,13 @@ def test_it_listens_on_ipv6_too(ipv6_loopback):
 def test_a_taken_port_is_an_error_and_leaves_nothing_open():
     with EmbeddedBroker() as broker:
         port = int(broker.addresses[0].split(":")[1])
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(OSError, match=f"in use: '127.0.0.1:{port}'"):
             EmbeddedBroker(port=port).start()
+
+
+def test_a_host_that_nobody_knows_is_named():
+    with pytest.raises(socket.gaierror, match=r"nowhere\.invalid:0"):
+        EmbeddedBroker(host="nowhere.invalid").start()
 
 
 def test_one_that_finds_no_thread_leaves_nothing_open(tmp_path, monkeypatch):
