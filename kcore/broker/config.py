@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from kcore.bounds import check_kinds
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.delegation.config import DelegationTokenConfig
-from kcore.broker.options import LogConfig
+from kcore.broker.options import LogConfig, check_log_config
 from kcore.broker.selectors import selector_of
 from kcore.broker.sessions import SessionLimits
 from kcore.coordinator import CoordinatorConfig
@@ -90,6 +91,16 @@ class BrokerConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(
+            self,
+            CoordinatorConfig,
+            CrowdLimits,
+            DelegationTokenConfig,
+            LogConfig,
+            SessionLimits,
+            TransactionConfig,
+        )
+        check_log_config(self.log)
         bounds = {
             "num_partitions": PARTITIONS_MAX,
             "default_replication_factor": MAX_INT32,
@@ -119,5 +130,8 @@ class BrokerConfig:
                 f"replica_selector_class={selector!r} is neither RackAwareReplicaSelector nor"
                 " LeaderSelector"
             )
-        if self.release < (2, 1):
-            raise KafkaConfigurationError(f"release={self.release} is before (2, 1)")
+        release = self.release
+        if not isinstance(release, tuple) or list(map(type, release)) != [int, int]:
+            raise KafkaConfigurationError(f"release={release!r} is no pair such as (3, 7)")
+        if release < (2, 1):
+            raise KafkaConfigurationError(f"release={release} is before (2, 1)")

@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from kcore.bounds import check_kinds
 from kcore.broker.addresses import address_of
 from kcore.broker.links import ClientLink, Turn
 from kcore.errors import KafkaConfigurationError
@@ -33,6 +34,7 @@ class CrowdLimits:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(self)
         for name, lowest, highest in (
             ("max_connections", 1, MAX_INT32),
             ("max_connections_per_ip", 0, MAX_INT32),

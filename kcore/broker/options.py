@@ -11,7 +11,9 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Final
 
+from kcore.bounds import check_kinds
 from kcore.broker.batches import RefusedError
+from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
@@ -325,6 +327,20 @@ def check_topic_settings(settings: Mapping[str, str]) -> None:
             f"conflict topic config setting min.compaction.lag.ms ({least}) >"
             f" max.compaction.lag.ms ({most})",
         )
+
+
+def check_log_config(config: LogConfig) -> None:
+    """KafkaConfigurationError for what no topic could be told. Segments may be of any size, as with
+    `internal.segment.bytes`.
+    """
+    check_kinds(config)
+    for name in OPTIONS:
+        if _field(name) in _ACTING:
+            known = "internal.segment.bytes" if name == "segment.bytes" else name
+            try:
+                checked_value(name, OPTIONS[known], shown(getattr(config, _field(name))))
+            except RefusedError as refused:
+                raise KafkaConfigurationError(f"log: {refused}") from None
 
 
 def apply(config: LogConfig, settings: Mapping[str, str]) -> None:

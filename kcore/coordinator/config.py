@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kcore.bounds import check_kinds
 from kcore.coordinator.consumer import options as consumer
 from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
@@ -98,6 +99,7 @@ class CoordinatorConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(self)
         lowest = {
             "group_min_session_timeout_ms": 0,
             "group_max_session_timeout_ms": self.group_min_session_timeout_ms,

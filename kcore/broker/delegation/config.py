@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kcore.bounds import check_kinds
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_TIMEOUT_MS
 
@@ -24,6 +25,7 @@ class DelegationTokenConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(self)
         for name in ("max_lifetime_ms", "expiry_time_ms", "expiry_check_interval_ms"):
             value = getattr(self, name)
             if not 1 <= value <= MAX_TIMEOUT_MS:

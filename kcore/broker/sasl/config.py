@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kcore.bounds import check_kinds
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 from kcore.wire.mechanisms import GSSAPI, MECHANISMS, WITH_PASSWORDS
@@ -68,6 +69,7 @@ class SaslConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(self)
         unknown = [name for name in self.mechanisms if name not in MECHANISMS]
         if unknown or not self.mechanisms:
             raise KafkaConfigurationError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kcore.bounds import check_kinds
 from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 
@@ -31,6 +32,7 @@ class TransactionConfig:
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
+        check_kinds(self)
         for name in (
             "transaction_max_timeout_ms",
             "transactional_id_expiration_ms",
