@@ -97,10 +97,11 @@ def kcore() -> None:
     "start",
     default="latest",
     show_default=True,
-    metavar="earliest|latest|by_duration:PT1H|OFFSET|-N",
+    metavar="earliest|latest|by_duration:PT1H|DATE|OFFSET|-N",
     callback=reading.start,
     help="Where to begin: at an OFFSET or the nearest there is; by_duration: with records of that "
-    "time (ISO 8601); -N: the last N of each partition. With --group: if none is committed, no N.",
+    "time, DATE: from then on (ISO 8601, UTC unless it says otherwise; or @MS); -N: the last N of "
+    "each partition. With --group: if none is committed, and no DATE, OFFSET or N.",
 )
 @click.option(
     "-n",
@@ -283,10 +284,10 @@ def topics(
 @click.option(
     "--reset-to",
     "where",
-    metavar="earliest|latest|by_duration:PT1H|+N|-N|OFFSET",
+    metavar="earliest|latest|by_duration:PT1H|DATE|+N|-N|OFFSET",
     callback=reading.reset,
     help="Say where these groups, which have no members, would go on; +N and -N: from where they "
-    "are, by_duration: with the records of that time, in ISO 8601.",
+    "are, by_duration and DATE: with the records of that time, in ISO 8601 (UTC; or @MS).",
 )
 @click.option(
     "-t", "--topic", "topics", multiple=True, metavar="TOPIC",

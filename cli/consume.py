@@ -36,8 +36,8 @@ _POLICIES: Final = frozenset({"auto_offset_reset", "out_of_range_reset"})
 
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """What was asked for. `start` is earliest, latest, by_duration:..., an offset, or -N (the last
-    N of each partition); `count` 0 is without end.
+    """What was asked for. `start` is earliest, latest, by_duration:..., an offset, -N (the last N
+    of each partition), or @MS (from that time on); `count` 0 is without end.
     """
 
     topic: str
@@ -97,17 +97,28 @@ def _begin(consumer: Consumer, options: ConsumeOptions, printer: Printer) -> Non
         raise RefusalError(f"{options.topic} has no partition {strangers[0]}: {len(known)} in all")
     partitions = [TopicPartition(options.topic, number) for number in wanted]
     consumer.assign(partitions)
-    if options.start == "earliest":
+    _seek(consumer, options.start, partitions)
+
+
+def _seek(consumer: Consumer, start: str, partitions: Sequence[TopicPartition]) -> None:
+    if start == "earliest":
         consumer.seek_to_beginning(*partitions)
-    elif options.start == "latest":
+    elif start == "latest":
         consumer.seek_to_end(*partitions)
-    elif options.start.startswith("-"):
+    elif start.startswith("-"):
         begins = consumer.beginning_offsets(partitions)
         for partition, end in consumer.end_offsets(partitions).items():
-            consumer.seek(partition, max(begins[partition], end + int(options.start)))
-    elif is_place(options.start):  # by duration begins where nothing is sought
+            consumer.seek(partition, max(begins[partition], end + int(start)))
+    elif start.startswith("@"):
+        times = dict.fromkeys(partitions, int(start[1:]))
+        for partition, found in consumer.offsets_for_times(times).items():
+            if found is None:
+                consumer.seek_to_end(partition)
+            else:
+                consumer.seek(partition, found.offset)
+    elif is_place(start):  # by duration begins where nothing is sought
         for partition in partitions:
-            consumer.seek(partition, int(options.start))
+            consumer.seek(partition, int(start))
 
 
 class Printer:

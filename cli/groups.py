@@ -227,10 +227,12 @@ def _column(row: Mapping[str, Any]) -> str:
 
 
 def _spec(text: str) -> object:
-    from kcore.admin import OffsetDuration, OffsetShift  # noqa: PLC0415
+    from kcore.admin import OffsetDuration, OffsetShift, OffsetTimestamp  # noqa: PLC0415
 
     if text[0] in "+-":
         return OffsetShift(int(text))
+    if text[0] == "@":
+        return OffsetTimestamp(int(text[1:]))
     if text.isdecimal():
         return int(text)
     _, is_duration, duration = text.partition(":")

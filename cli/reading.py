@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Final, TextIO
 
@@ -21,6 +23,8 @@ _OWN: Final = {
 
 # Of a file these are verbs' own.
 _PARAMETERS: Final = {"bootstrap_servers": "bootstrap", "group_id": "group"}
+# A year alone is an offset.
+_MOMENT: Final = re.compile(r"[0-9]{4}-")
 _KEPT: Final = f"{__name__}.kept"
 
 
@@ -83,14 +87,36 @@ def is_number(text: str) -> bool:
 
 
 def is_place(text: str) -> bool:
-    """An offset, or -N: the last N."""
-    return is_number(text.removeprefix("-"))
+    """An offset, -N: the last N, or @MS: from that time on."""
+    return is_number(text[1:] if text[:1] in {"-", "@"} else text)
+
+
+def moment(text: str) -> str | None:
+    """A date, maybe with a time (ISO 8601; of UTC, if it names no other), as @MS. None: it is none.
+
+    ValueError: there is no such day, or none that records have.
+    """
+    if not _MOMENT.match(text):
+        return None
+    when = datetime.fromisoformat(text)
+    since = when.replace(tzinfo=when.tzinfo or UTC) - datetime.fromtimestamp(0, UTC)
+    if since < timedelta():
+        raise ValueError("it is before 1970")
+    return f"@{since // timedelta(milliseconds=1)}"
 
 
 def start(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Where to begin: earliest, latest, an offset, so many before the end, or how long ago."""
-    if text in {"earliest", "latest"} or (is_place(text) and int(text) <= MAX_INT64):
+    """Where to begin: earliest, latest, an offset, so many before the end, a time, or how long
+    ago.
+    """
+    if text in {"earliest", "latest"} or (is_place(text) and int(text.strip("@")) <= MAX_INT64):
         return text
+    try:
+        found = moment(text)
+    except ValueError as wrong:
+        raise click.BadParameter(f"{text!r}: {wrong}") from wrong
+    if found is not None:
+        return found
     from kcore.fetch.config import BY_DURATION, ResetStrategy  # noqa: PLC0415
 
     if text.lower().startswith(BY_DURATION):
@@ -99,7 +125,7 @@ def start(_context: click.Context, _parameter: click.Parameter, text: str) -> st
         except ValueError as wrong:
             raise click.BadParameter(f"{text!r}: {wrong}") from wrong
     why = f"{text!r} is neither earliest, latest nor an offset, -N, nor as by_duration:PT1H30M"
-    raise click.BadParameter(why)
+    raise click.BadParameter(f"{why}, 2026-01-31T12:00 or @1769860800000 (ms)")
 
 
 def reset(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:

@@ -1,6 +1,7 @@
 """`kcore consume --from`: where printing begins."""
 
 import io
+import json
 from unittest.mock import Mock
 
 import pytest
@@ -46,6 +47,33 @@ def trim(broker, before):
 )
 def test_an_offset_or_the_last_of_each_partition(broker, start, offsets):
     assert printed(broker, start) == [f"{p}/{offset}" for p in (0, 1) for offset in offsets]
+
+
+@pytest.mark.parametrize(
+    ("start", "offsets"),
+    [
+        ("@1015", {5, 6, 7, 8, 9}),
+        ("1970-01-01T00:00:01.015", {5, 6, 7, 8, 9}),
+        ("1970-01-01T01:00:01.0159+01:00", {5, 6, 7, 8, 9}),
+        ("1970-01-01T00:00:01.020Z", {9}),
+        ("@1020", {9}),
+        ("@1021", set()),
+        ("2999-01-01", set()),
+        ("1970-01-01", set(range(10))),
+    ],
+)
+def test_from_a_time_on(broker, start, offsets):
+    """Of a partition that has nothing as young as that: what comes."""
+    broker.create_topic("timed", 2)
+    for partition in (0, 1):
+        for number in range(10):
+            value = json.dumps({"value": "v", "timestamp": 1010 + number + (number == 9)})
+            line = ["produce", "timed", "-b", broker.bootstrap, "-f", "json", "-p", str(partition)]
+            assert CliRunner().invoke(kcore, line, input=value).exit_code == 0
+    line = ["consume", "timed", "-b", broker.bootstrap, "--from", start, "-e", "-f", "%p/%o "]
+    done = CliRunner().invoke(kcore, line)
+    assert done.exit_code == 0, done.output
+    assert {*done.stdout.split()} == {f"{p}/{offset}" for p in (0, 1) for offset in offsets}
 
 
 def test_of_what_is_left(broker):

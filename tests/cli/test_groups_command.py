@@ -217,6 +217,9 @@ def test_a_lag_that_is_not_told_is_no_lag_of_nothing(broker, monkeypatch):
         ("-3", 1),
         ("+2", 6),
         ("by_duration:PT1H", 0),
+        ("@1", 0),
+        ("1970-01-01", 0),
+        ("2999-12-31T12:00+01:00", 10),
     ],
 )
 def test_reset(broker, where, to):
