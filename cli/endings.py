@@ -1,7 +1,7 @@
 """How every verb ends: its exit code, and one line on standard error instead of a traceback.
 
 0 done (also when the reader of a pipe has had enough), 1 Kafka or the environment refused, 2 the
-command line is wrong, 130 Ctrl-C, 143 asked to end.
+command line is wrong, 129 the terminal is gone, 130 Ctrl-C, 143 asked to end.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ DONE: Final = 0
 REFUSED: Final = 1
 MISUSED: Final = 2
 INTERRUPTED: Final = 128 + signal.SIGINT
-TERMINATED: Final = 128 + signal.SIGTERM
-HOLDABLE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+HOLDABLE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 class RefusalError(RuntimeError):
@@ -29,8 +28,13 @@ class RefusalError(RuntimeError):
 
 
 def run(action: Callable[[], int]) -> int:
-    """Run a verb to its exit code. SIGTERM ends it like Ctrl-C, through every `finally`."""
-    before = signal.signal(signal.SIGTERM, _terminate)
+    """Run a verb to its exit code. SIGTERM ends it like Ctrl-C, through every `finally`; so does
+    SIGHUP, but not what was started to outlive its terminal (nohup).
+    """
+    ending = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        ending.append(signal.SIGHUP)
+    before = {number: signal.signal(number, _terminate) for number in ending}
     try:
         code = action()
         if sys.stdout is not None:
@@ -49,7 +53,8 @@ def run(action: Callable[[], int]) -> int:
         _say_no_more()
         return _say(error, REFUSED)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def output() -> BinaryIO:
@@ -74,7 +79,7 @@ def _say_no_more() -> None:
 
 @contextmanager
 def held(within_s: float = 1.0) -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait for the end of this piece, `within_s` seconds at most.
+    """Ctrl-C, SIGTERM and SIGHUP wait for the end of this piece, `within_s` seconds at most.
 
     For what is only right when done whole (print, then note that it was printed). A second one,
     and a piece that does not end (the reader of a pipe has stopped), is interrupted as ever. An
@@ -110,8 +115,8 @@ def held(within_s: float = 1.0) -> Iterator[None]:
         signal.raise_signal(asked[0])
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(TERMINATED)
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _say(error: Exception, code: int) -> int:

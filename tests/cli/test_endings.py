@@ -43,22 +43,40 @@ def test_ctrl_c_is_130():
     assert endings.run(lambda: _raise(KeyboardInterrupt())) == 130
 
 
-def test_sigterm_runs_finally_and_is_143():
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_who_is_asked_to_end_runs_finally(number, code):
     seen = []
 
     def verb():
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
             signal.pause()
         finally:
             seen.append("cleaned up")
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(number)
     with pytest.raises(SystemExit) as ended:
         endings.run(verb)
-    assert ended.value.code == 143
+    assert ended.value.code == code
     assert seen == ["cleaned up"]
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(number) == before
+
+
+def test_what_outlives_its_terminal_goes_on():
+    """As nohup starts it."""
+
+    def verb():
+        os.kill(os.getpid(), signal.SIGHUP)
+        with endings.held():
+            os.kill(os.getpid(), signal.SIGHUP)
+        return 7
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert endings.run(verb) == 7
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 CHATTER = """
@@ -179,7 +197,12 @@ def test_ctrl_c_before_a_verb_runs_ends_as_in_it(monkeypatch, line):
 
 
 @pytest.mark.parametrize(
-    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+    ("number", "raised"),
+    [
+        (signal.SIGINT, KeyboardInterrupt),
+        (signal.SIGTERM, SystemExit),
+        (signal.SIGHUP, SystemExit),
+    ],
 )
 def test_held_lets_the_piece_end_first(number, raised):
     done = []
@@ -191,12 +214,8 @@ def test_held_lets_the_piece_end_first(number, raised):
         done.append("not reached")
 
     handlers = [signal.getsignal(each) for each in endings.HOLDABLE]
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(endings.TERMINATED))
-    try:
-        with pytest.raises(raised):
-            verb()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with pytest.raises(raised):
+        verb() if number == signal.SIGINT else endings.run(verb)
     assert done == ["held"]
     assert [signal.getsignal(each) for each in endings.HOLDABLE] == handlers
 
