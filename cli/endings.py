@@ -85,7 +85,8 @@ def held(within_s: float = 1.0) -> Iterator[None]:
     and a piece that does not end (the reader of a pipe has stopped), is interrupted as ever. An
     error out of the piece wins over what was held: it has to be one that ends the verb.
     """
-    before = {number: signal.getsignal(number) for number in HOLDABLE}
+    handlers = {number: signal.getsignal(number) for number in HOLDABLE}
+    before = {number: one for number, one in handlers.items() if one is not signal.SIG_IGN}
     asked: list[signal.Signals] = []
 
     def hold(number: int, frame: FrameType | None) -> None:
@@ -105,7 +106,7 @@ def held(within_s: float = 1.0) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    for number in HOLDABLE:
+    for number in before:
         signal.signal(number, hold)
     try:
         yield

@@ -5,6 +5,7 @@ Nothing is imported before `main` runs: Ctrl-C while that goes on is no tracebac
 
 from __future__ import annotations
 
+import os
 import sys
 
 _INTERRUPTED = 130  # endings.INTERRUPTED, which may not be there yet
@@ -12,6 +13,8 @@ _INTERRUPTED = 130  # endings.INTERRUPTED, which may not be there yet
 
 def main() -> None:
     """Run the command line; ends the process with the verb's exit code (see endings.py)."""
+    if sys.stderr is None:  # closed (`2>&-`): what is printed there would be among the results
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as we are
     try:
         try:
             from kcore.cli.commands import kcore  # noqa: PLC0415 - see above

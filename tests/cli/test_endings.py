@@ -55,6 +55,7 @@ def test_who_is_asked_to_end_runs_finally(number, code):
             seen.append("cleaned up")
 
     before = signal.getsignal(number)
+    assert before is not endings._terminate
     with pytest.raises(SystemExit) as ended:
         endings.run(verb)
     assert ended.value.code == code
@@ -185,6 +186,21 @@ def test_topics_need_a_standard_output_too():
     )
 
 
+def test_where_standard_error_is_closed_nothing_of_it_is_among_the_records(kcore_broker):
+    """It was printed on standard output."""
+    kcore_broker.create_topic("t")
+    kcore_broker.produce("t", [(None, b"v")] * 3)
+    lines = "consume t --from 9 -e -b", "produce t -b"
+    for line in lines:
+        shell = f'"$0" -c "$1" {line} {kcore_broker.bootstrap} 2>&-'
+        verb = "from kcore.cli.main import main; main()"
+        done = subprocess.run(
+            ["sh", "-c", shell, sys.executable, verb],
+            capture_output=True, input="", text=True, timeout=20,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @pytest.mark.parametrize("line", ["broker", "sim --runs 1", "topics --bootstrap h:1"])
 def test_ctrl_c_before_a_verb_runs_ends_as_in_it(monkeypatch, line):
     class Interrupted:
@@ -244,8 +260,27 @@ def test_an_error_inside_wins_over_what_was_held():
 
 def test_held_does_not_hold_for_ever():
     nobody_reads = threading.Event().wait
+    done = []
     with pytest.raises(KeyboardInterrupt):
-        hold(ctrl_c, lambda: nobody_reads(30), within_s=0.05)
+        hold(ctrl_c, lambda: nobody_reads(5), lambda: done.append("not reached"), within_s=0.05)
+    assert done == []
+
+
+def test_what_was_held_is_not_heard_of_again():
+    """The alarm would end the process, which may be closing for longer than that."""
+    with pytest.raises(KeyboardInterrupt):
+        hold(ctrl_c)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_nobody_minds_is_not_held():
+    """The next would be taken for the second, and both be lost (`nohup`, `&` in a script)."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            hold(lambda: os.kill(os.getpid(), signal.SIGHUP), ctrl_c)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_whoever_presses_ctrl_c_twice_means_it():
