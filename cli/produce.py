@@ -1,7 +1,8 @@
 """`kcore produce`: write what comes on standard input to a topic, a record a line.
 
 Records go out as they are read. What was read when it ends, by the end of the input or Ctrl-C, is
-delivered; what could not be is said with the number of its line, and nothing behind it is begun.
+delivered, or counted as not written if that is interrupted; what could not be is said with the
+number of its line, and nothing behind it is begun.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def produce(options: ProduceOptions, parse: Parser, file: BinaryIO) -> int:
     finally:
         # Nothing is left; or somebody has interrupted `finish`, and wants no more of it.
         producer.close(0)
+        writer.look()
         if not options.quiet:
             print(f"kcore: {writer.summary()}", file=sys.stderr)
     writer.check()
@@ -101,13 +103,13 @@ class Writer:
                 raise RefusalError(f"line {number}: {wrong}") from None
             self._write(number, record)
             if not number % _LOOK_EVERY:
-                self._look()
+                self.look()
                 self.check()
 
     def finish(self) -> None:
         """Wait until all that was read is written, or has failed."""
         self._producer.flush()
-        self._look()
+        self.look()
 
     def check(self) -> None:
         """RefusalError: a record could not be written."""
@@ -147,10 +149,13 @@ class Writer:
         except (KafkaError, ValueError, OverflowError) as error:
             self._failed.append((number, error))
             self.check()
+        except BaseException:  # Ctrl-C, before it was taken
+            self._failed.append((number, None))
+            raise
         else:
             self._under_way.append((number, future))
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Of those that were taken first: what became of them."""
         while self._under_way and self._under_way[0][1].is_done:
             number, future = self._under_way.popleft()

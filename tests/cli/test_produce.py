@@ -1,17 +1,23 @@
 """`kcore produce` over an embedded broker: what is in the topic, what is said, how it ends."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 
 from kcore import Consumer, TopicPartition
+from kcore.cli import produce as module
 from kcore.cli.commands import kcore
+from kcore.cli.lines import Line
+from kcore.cli.produce import ProduceOptions
+from kcore.errors import KafkaTimeoutError
 
 
 def run(broker, line, given=b""):
@@ -159,3 +165,29 @@ def test_standard_input_that_is_closed(broker):
     )  # fmt: skip
     assert done.returncode == 1
     assert "standard input is closed" in done.stderr
+
+
+class Lost:
+    """A future, of a producer whose brokers cannot be reached; it fails when that is closed."""
+
+    is_done = False
+    value = None
+    exception = KafkaTimeoutError("closed")
+
+
+@pytest.mark.parametrize(
+    ("struck", "not_written"), [("flush", 2), ("send", 1)], ids=["waiting", "before it is taken"]
+)
+def test_what_is_given_up_is_counted(monkeypatch, capsys, struck, not_written):
+    """It was said that 0 were written, and not that 2 were not."""
+    lost = Lost()
+
+    def closed(_timeout_ms):
+        lost.is_done = True
+
+    producer = Mock(**{"send.return_value": lost, "close.side_effect": closed})
+    getattr(producer, struck).side_effect = KeyboardInterrupt
+    monkeypatch.setattr(module, "open_producer", lambda _options: producer)
+    with pytest.raises(KeyboardInterrupt):
+        module.produce(ProduceOptions("t", "h:1"), Line, io.BytesIO(b"a\nb\n"))
+    assert capsys.readouterr().err == f"kcore: 0 records written to t, {not_written} not\n"

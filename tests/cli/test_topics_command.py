@@ -61,6 +61,14 @@ def test_leaders_and_replicas(kcore_cluster):
     assert len(shown[1][3].split(",")) == 2
     assert rows(run(kcore_cluster, "-l", "t", "t")) == shown
     assert rows(run(kcore_cluster, "-l", "--internal"))[1][0] == "__mine"
+    assert rows(run(kcore_cluster, "-l", "__mine"))[1][0] == "__mine"
+
+
+def test_a_node_may_have_the_number_0(kcore_broker, monkeypatch):
+    part = {"partition_index": 0, "leader_id": 0, "replica_nodes": [0, 1], "isr_nodes": []}
+    told = [{"error_code": 0, "name": "t", "partitions": [part]}]
+    monkeypatch.setattr(Admin, "describe_topics", lambda *_: told)
+    assert rows(run(kcore_broker, "-l", "t"))[1] == ["t", "0", "0", "0,1", "-"]
 
 
 def test_a_partition_that_nobody_leads(kcore_cluster):
