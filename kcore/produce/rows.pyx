@@ -59,7 +59,7 @@ class ColumnError(TypeError):
 cdef int describe(
     Column* column, const ArrowSchema* schema, const ArrowArray* array, str name, bint numeric
 ) except -1:
-    """Make out how a column is laid out."""
+    """Make out how a column is laid out; array: NULL of a stream without batches."""
     cdef const char* kind = schema.format
     cdef int size
     column.index = PLAIN
@@ -70,7 +70,7 @@ cdef int describe(
         column.index = <Index> (INDEX8 + size)
         if size < 0:
             raise ColumnError(f"column {name}: dictionary indices of format {kind.decode()!r}")
-        column.values = array.dictionary
+        column.values = array.dictionary if array != NULL else NULL
         kind = schema.dictionary.format
     if strcmp(kind, "n") == 0:
         column.layout = NULLS
@@ -124,7 +124,6 @@ cdef class Rows:
     """One record batch. length: its rows. has_topic: whether it says where they go."""
 
     cdef object capsules  # keep alive what is pointed at
-    cdef const ArrowArray* array
     cdef ArrowArray owned  # of a stream: released with this
     cdef bint owns
     cdef Column key
@@ -157,10 +156,10 @@ cdef class Rows:
         cdef const ArrowSchema* child
         if strcmp(schema.format, "+s") != 0:
             raise ColumnError("not a table: give one with a column `value`")
-        if is_sliced(array):
-            raise ColumnError("a struct with an offset or nulls of its own is not a table")
-        self.array = array
-        self.length = array.length
+        if array != NULL:
+            if is_sliced(array):
+                raise ColumnError("a struct with an offset or nulls of its own is not a table")
+            self.length = array.length
         names = set()
         for at in range(schema.n_children):
             child = schema.children[at]
@@ -168,7 +167,7 @@ cdef class Rows:
             if name in names:
                 raise ColumnError(f"there are two columns {name!r}")
             names.add(name)
-            self.look_at(child, array.children[at], name)
+            self.look_at(child, child_of(array, at), name)
         if self.value.layout == ABSENT:
             raise ColumnError("there is no column `value`")
         self.has_topic = self.topic.layout != ABSENT
@@ -217,10 +216,10 @@ cdef class Rows:
             )
         key, value = names.index("key"), names.index("value")
         self.headers = array
-        self.header_items = items = array.children[0]
-        describe(&self.header_key, item.children[key], items.children[key], "headers.key", False)
+        self.header_items = items = child_of(array, 0)
+        describe(&self.header_key, item.children[key], child_of(items, key), "headers.key", False)
         describe(
-            &self.header_value, item.children[value], items.children[value], "headers.value", False
+            &self.header_value, item.children[value], child_of(items, value), "headers.value", False
         )
         return 0
 
@@ -246,6 +245,8 @@ cdef class Rows:
         """The first row whose record may take more than `limit` bytes, and how many; else None."""
         cdef int64_t row
         cdef int64_t size
+        if not self.length:
+            return None
         if self.headers == NULL and (
             RECORD_OVERHEAD
             + largest(&self.key, self.length, limit)
@@ -445,6 +446,10 @@ cdef str name_of(const ArrowSchema* schema):
     return schema.name.decode("utf-8", "replace") if schema.name != NULL else ""
 
 
+cdef const ArrowArray* child_of(const ArrowArray* array, int64_t at) noexcept:
+    return array.children[at] if array != NULL else NULL
+
+
 cdef bint is_sliced(const ArrowArray* array) noexcept nogil:
     return array.offset != 0 or (
         array.null_count != 0 and array.n_buffers > 0 and array.buffers[0] != NULL
@@ -463,7 +468,8 @@ cdef inline uint8_t* write_field(uint8_t* at, Field item) noexcept:
 
 
 def read_rows(data):
-    """Every record batch of a table or stream, one after the other, as `Rows`.
+    """Every record batch of a table or stream, one after the other, as `Rows`; one without rows of
+    a stream that has none: whether a table can be sent is a matter of its columns.
 
     ColumnError (a TypeError): not Arrow data, or columns that cannot be sent.
     """
@@ -507,6 +513,7 @@ def _read_stream(data):
     cdef Rows rows
     cdef _Schema schema = _Schema()
     cdef int failed = 0
+    cdef bint begun = False
     capsule = data.__arrow_c_stream__()
     stream = <ArrowArrayStream*> PyCapsule_GetPointer(capsule, "arrow_array_stream")
     if stream.get_schema(stream, &schema.schema):
@@ -520,7 +527,11 @@ def _read_stream(data):
         if failed:
             raise ColumnError(f"the stream broke off: {_last_error(stream)}")
         if rows.owned.release == NULL:
+            if not begun:
+                rows.look(&schema.schema, NULL)
+                yield rows
             return
+        begun = True
         rows.look(&schema.schema, &rows.owned)
         yield rows
 

@@ -289,6 +289,37 @@ def test_columns_of_the_wrong_kind_are_named(table, said):
         sent(pa.table(table))
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"foo": pa.int8(), "value": pa.binary()}, "'foo' means nothing here"),
+        ({"key": pa.binary()}, "no column `value`"),
+        ({}, "no column `value`"),
+        ({"value": pa.int64()}, "column value"),
+        ({"value": pa.dictionary(pa.int8(), pa.int64())}, "column value"),
+        ({"value": pa.binary(), "headers": pa.list_(pa.int8())}, "struct<key, value>"),
+        ({"value": pa.binary(), "headers": pa.map_(pa.int8(), pa.binary())}, "headers.key"),
+    ],
+)
+def test_columns_of_the_wrong_kind_are_named_where_there_are_no_rows(fields, said):
+    """pyarrow, pandas and duckdb give a stream without batches then."""
+    schema = pa.schema(list(fields.items()))
+    with pytest.raises(ColumnError, match=said):
+        sent(pa.RecordBatchReader.from_batches(schema, []))
+
+
+def test_columns_of_any_kind_may_have_no_rows():
+    kinds = [*KINDS, *TEXT_KINDS, pa.null(), pa.dictionary(pa.int8(), pa.string()), pa.binary(3)]
+    for kind in kinds:
+        fields = [("value", kind), ("key", kind), ("topic", kind), ("headers", HEADERS)]
+        numbers = [("partition", pa.int32()), ("timestamp", pa.timestamp("s"))]
+        schema = pa.schema([*fields, *numbers])
+        (rows,) = read_rows(pa.RecordBatchReader.from_batches(schema, []))
+        assert (rows.length, rows.has_topic) == (0, True)
+        assert rows.unfit() is rows.too_large(0) is None
+        assert rows.fill(0, 0, Feed()) == 0
+
+
 def test_two_columns_of_one_name():
     table = pa.table([pa.array([b"a"]), pa.array([b"b"])], names=["value", "value"])
     with pytest.raises(ColumnError, match="two columns 'value'"):
