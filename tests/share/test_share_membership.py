@@ -132,6 +132,26 @@ def test_who_is_not_known_any_more_joins_anew_under_its_id(cluster, world, code)
     assert [len(event.partitions) for event in client.of(PartitionsAssigned)] == [1, 0, 1]
 
 
+@pytest.mark.parametrize("again", ["refused", "subscribed"])
+def test_who_joins_anew_says_all_of_itself_once(cluster, world, again):
+    client = ShareClient(world, {"client_rack": "r"}).subscribe("t")
+    client.polled()
+    if again == "refused":
+        refused = m.ShareGroupHeartbeatResponse(error_code=ErrorCode.FENCED_MEMBER_EPOCH)
+        answers = iter([refused])
+        cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: next(answers, None)
+        world.run(6_000, polls_ms=500)
+    else:
+        client.core.unsubscribe(world.now)
+        world.run(100)
+        client.subscribe("t")
+    world.run(12_000, polls_ms=500)
+    beats = asked(cluster, ApiKey.SHARE_GROUP_HEARTBEAT)
+    full = [(one.member_epoch, one.rack_id) for one in beats if one.subscribed_topic_names]
+    assert full == [(0, "r"), (0, "r")]
+    assert len(beats) > 4
+
+
 def test_who_is_never_taken_back_does_not_spin(cluster, world):
     code = ErrorCode.UNKNOWN_MEMBER_ID
     cluster.script[ApiKey.SHARE_GROUP_HEARTBEAT] = lambda *_: m.ShareGroupHeartbeatResponse(

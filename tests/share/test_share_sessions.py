@@ -190,6 +190,21 @@ def test_a_fetch_that_is_refused_is_tried_again_with_backoff(cluster, world, cod
     assert values(client.polled()) == list(range(10))
 
 
+@pytest.mark.parametrize("code", TOP_LEVEL, ids=lambda one: one.name)
+def test_who_leads_is_asked_of_what_may_be_led_elsewhere(cluster, world, code):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: m.ShareFetchResponse(error_code=code)
+    before = cluster.count(ApiKey.METADATA)
+    client.polled(5_000)
+    elsewhere = {
+        ErrorCode.UNKNOWN_SERVER_ERROR,  # a Kafka 4.3 says it where a topic was made anew
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+    assert (cluster.count(ApiKey.METADATA) > before) is (code in elsewhere)
+
+
 PARTITION = [
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
