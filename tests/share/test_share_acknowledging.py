@@ -105,6 +105,24 @@ def test_who_cannot_renew_is_told_so(cluster, world):
     assert "4.2" in str(error)
 
 
+def test_what_could_not_be_said_ends_no_session(cluster, world):
+    """Nothing of it was written: what waits in a buffer is still this member's."""
+    cluster.apis[ApiKey.SHARE_ACKNOWLEDGE] = (1, 1)
+    client = ShareClient(world, EXPLICIT).subscribe("t")
+    for record in client.polled(max_records=4):
+        client.core.acknowledge(T0, record.offset, AcknowledgeType.RENEW)
+    client.commit()
+    assert [(one.offset, one.delivery_count) for one in client.polled(max_records=6)] == [
+        (offset, 1) for offset in range(4, 10)
+    ]
+    for offset in range(4, 10):
+        client.core.acknowledge(T0, offset, AcknowledgeType.ACCEPT)
+    assert list(client.commit().values()) == [None]
+    assert cluster.done() == list(range(4, 10))
+    epochs = [one.share_session_epoch for one in asked(cluster, ApiKey.SHARE_FETCH)]
+    assert epochs.count(0) == 1
+
+
 def test_a_poll_returns_whole_batches_unless_told_how_many(cluster, world):
     def aligned(node, request):
         request.message.max_records = 10
