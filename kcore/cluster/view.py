@@ -181,7 +181,7 @@ class Metadata:
                 changed |= self._take_topic(topic, version, taken)
         if keep is not None:
             answered = {topic.name for topic in body.topics if topic.name and not topic.error_code}
-            for name in [name for name in self._topics if name not in answered | keep]:
+            for name in self._topics.keys() - answered - keep:
                 self._forget(name)
                 changed = True
         if changed:

@@ -285,3 +285,23 @@ def test_racks(view):
     take(view, answer(topic(partitions=[part(replica_nodes=[1, 3])]), brokers=brokers))
     assert view.replica_racks(TP) == {"a"}
     assert view.replica_racks(TopicPartition("unknown", 0)) == set()
+
+
+class Counted(set):
+    """How often it was gone through with another set."""
+
+    joined = 0
+
+    def __ror__(self, other):
+        self.joined += 1
+        return set.__or__(self, other)
+
+    __or__ = __ror__
+
+
+def test_work_grows_with_the_topics_and_not_with_their_square(view):
+    names = Counted(f"t{number}" for number in range(100))
+    view.take(answer(*map(topic, names)), 12, keep=None)
+    view.take(answer(topic("t0")), 12, keep=names)
+    assert names.joined <= 1
+    assert len(view.topics()) == 100
