@@ -57,6 +57,8 @@ class Refresher:
         self._topics: set[str] | None = set()
         self._may_create = True
         self._transient: dict[str, int] = {}
+        self._new: set[str] = set()  # of topics: to be asked for, and nothing else with them
+        self._partial = False  # the request in flight, or the last one, is of those alone
         self._in_flight = False
         self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
@@ -83,13 +85,31 @@ class Refresher:
         if topics != self._topics:
             self._topics = None if topics is None else set(topics)
             if topics is None or not topics <= self._view.topics():
+                self._view.requested = True
                 self._hurry()
+
+    def set_used(self, topics: set[str]) -> None:
+        """As `set_topics`, of who has many, one after the other: what is new is asked for alone
+        (Java: ProducerMetadata). Brokers would look for all of them for each one that comes, and
+        make those anew that have been deleted.
+        """
+        new = topics - (self._topics or set()) - self._view.topics()
+        self._topics = set(topics)
+        self._new = (self._new | new) & topics
+        if new:
+            self._hurry()
+
+    def request_topic(self, topic: str) -> None:
+        """Ask for one of them, which may be there meanwhile; if it is new, it is asked for."""
+        if topic not in self._new:
+            self._view.requested = True
 
     def add_transient(self, topics: Iterable[str]) -> None:
         """Topics of one look-up; each call is undone by one `drop_transient`."""
         for topic in topics:
             self._transient[topic] = self._transient.get(topic, 0) + 1
             if self._view.partitions(topic) is None:
+                self._view.requested = True
                 self._hurry()
 
     def drop_transient(self, topics: Iterable[str]) -> None:
@@ -116,7 +136,6 @@ class Refresher:
         return self._covered
 
     def _hurry(self) -> None:
-        self._view.requested = True
         self._covered = False
         self._equivalent = 0
         if self._failures == 0:
@@ -136,7 +155,15 @@ class Refresher:
             # Ids that nobody has asked about yet wait no more than new topics do.
             new = not self._failures and not self._view.unnamed <= self._asked_ids
             return 0 if new else self._backoff_until
-        return max(self._backoff_until, self._answered_at + self._config.metadata_max_age_ms)
+        if self._new:
+            return self._backoff_until
+        return max(self._backoff_until, self._expires_at())
+
+    def _expires_at(self) -> int:
+        """When all is asked for by its age."""
+        if self._answered_at is None:
+            return 0
+        return self._answered_at + self._config.metadata_max_age_ms
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
@@ -158,6 +185,7 @@ class Refresher:
         node = self._links.beside(node, now_ms)
         if self._answered_at is not None and not self._view.requested:
             self._equivalent = 0  # asked because of its age
+        self._partial = not self._view.requested and now_ms < self._expires_at()
         self._view.requested = False
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
@@ -167,7 +195,7 @@ class Refresher:
             )
             self._in_flight = True  # behind it: see ClientCore.handle_interrupted
             return
-        self.requests += 1
+        self.requests += not self._partial
         self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
         self._in_flight = True
 
@@ -191,7 +219,8 @@ class Refresher:
 
     def _build(self, version: int) -> MetadataRequest:
         # Where a link had to be opened first it is written later: what has come up since is in it.
-        self._asked = self._wanted()
+        self._partial = self._partial and not self._view.requested
+        self._asked = set(self._new) if self._partial else self._wanted()
         self._view.requested = bool(self._view.unnamed)
         may_create = self._may_create and self._config.allow_auto_create_topics
         return metadata_request(self._asked, version, may_create)
@@ -212,18 +241,21 @@ class Refresher:
             self._failed(now_ms)
             return
         self._failures = 0
-        self._answered_at = now_ms
-        self.answered = self.requests  # one is in flight at most
+        if not self._partial:
+            self._answered_at = now_ms
+            self.answered = self.requests  # one is in flight at most
         self._links.set_nodes(self._view.nodes(), now_ms)
         self._links.release_bootstrap(now_ms)
         self._judge(taken)
         # Even a good answer is followed by a pause; answers without news by longer and longer ones.
         self._equivalent = 0 if taken.newer else self._equivalent + 1
         self._backoff_until = now_ms + self._backoff(max(0, self._equivalent - 1))
-        if self._asked is not None and (wanted is None or not wanted <= self._asked):
+        self._new -= self._asked or set()
+        self._covered = True
+        asked = wanted if self._partial else self._asked
+        if self._new or (asked is not None and (wanted is None or not wanted <= asked)):
+            self._view.requested |= not self._new
             self._hurry()  # topics were added while this request was under way
-        else:
-            self._covered = True
         self._emit(MetadataUpdated(self._view.version))
 
     def forgive(self) -> None:
@@ -257,6 +289,8 @@ class Refresher:
                 self._emit(ErrorRaised(_refusal(code, kept)))
         if missing or taken.incomplete:
             self._view.requested = True
+        if self._partial:
+            missing |= self._missing - (self._asked or set())
         if missing != self._missing:
             self._missing = frozenset(missing)
             self._emit(TopicsMissing(self._missing))

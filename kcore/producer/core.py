@@ -413,7 +413,7 @@ class ProducerCore(ClientCore):
         # A broker that leaves a number out contradicts itself: keys would go elsewhere.
         if not numbers or numbers[-1] != len(numbers) - 1:
             self.held_up = "metadata"
-            self._view.request_update()  # it may be there meanwhile, or be allowed
+            self._refresher.request_topic(topic)  # it may be there meanwhile, or be allowed
             self._due = -1
             if new:
                 self._stir(now_ms)

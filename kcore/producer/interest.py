@@ -25,13 +25,13 @@ class Interest:
         known = topic in self._used
         self._used[topic] = now_ms
         if not known:
-            self._refresher.set_topics(set(self._used))
+            self._refresher.set_used(set(self._used))
             self._look_at = min(self._look_at, now_ms + self._max_idle_ms)
         return not known
 
     def mend(self) -> None:
         """`use` was struck, perhaps: what is wanted is said again."""
-        self._refresher.set_topics(set(self._used))
+        self._refresher.set_used(set(self._used))
         self._look_at = min(
             [self._look_at, *(at + self._max_idle_ms for at in self._used.values())]
         )
@@ -47,4 +47,4 @@ class Interest:
         if self._used:
             self._look_at += self._max_idle_ms
         if len(self._used) < len(used):
-            self._refresher.set_topics(set(self._used))
+            self._refresher.set_used(set(self._used))

@@ -133,7 +133,22 @@ def test_a_topic_that_is_not_used_for_long_is_asked_for_no_more_until_it_is():
     client.send_soon(b"second", topic="u")
     client.flush()
     assert cluster.log(topic="u").values == [b"first", b"second"]
+    assert asked_for() == {"u"}  # alone, as one that is new
+    world.run(1_000)
     assert asked_for() == {"t", "u"}
+
+
+def test_a_topic_that_was_deleted_is_not_made_anew_by_the_next_one():
+    """Brokers that make what is missing would, if it were asked for along with others."""
+    world, cluster, client = produce_world(topics=dict.fromkeys("abc", 1))
+    for name in "abc":
+        before = len(cluster.asked)
+        client.send_soon(b"x", topic=name)
+        client.flush()
+        requests = [m for _, api, m in cluster.asked[before:] if api is ApiKey.METADATA]
+        if name != "a":  # the first connection is behind a request of its own
+            assert [[topic.name for topic in one.topics] for one in requests] == [[name]]
+        del cluster.topics[name]
 
 
 def test_a_topic_with_records_under_way_is_not_forgotten():
