@@ -52,6 +52,7 @@ def test_json_is_one_line_and_tells_text_from_bytes():
         record(key=b"\xff", value="größe\n".encode(), headers=[("h", b"\xfe")])
     )
     assert printed.count(b"\n") == 1
+    assert "größe".encode() in printed
     assert json.loads(printed) == {
         "topic": "orders",
         "partition": 3,

@@ -104,6 +104,7 @@ def test_a_record_of_an_old_format_has_no_timestamp():
         (b'{"value": "v", "value_base64": "aa=="}', "both 'value' and 'value_base64'"),
         (b'{"value_base64": "a"}', "no base64"),
         (b'{"value_base64": "aa=!"}', "no base64"),
+        (b'{"value_base64": "a!a=="}', "no base64"),
         ('{"value_base64": "ä"}'.encode(), "no base64"),
         (b'{"value": "\\ud800"}', "no text that UTF-8 has"),
         (b'{"value": "v", "partition": "1"}', "'partition' is a string"),

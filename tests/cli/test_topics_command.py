@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from kcore import Admin
+from kcore import Admin, TopicPartition
 from kcore.cli.commands import kcore
 
 
@@ -30,6 +30,9 @@ def test_topics_are_listed(kcore_broker):
         ["b", "0", "0", "0", "0"],
         ["b", "1", "0", "3", "3"],
     ]
+    with Admin(bootstrap_servers=kcore_broker.bootstrap) as admin:
+        admin.delete_records({TopicPartition("b", 1): 1})
+    assert rows(run(kcore_broker, "-o", "b"))[2] == ["b", "1", "1", "3", "2"]
 
 
 @pytest.mark.parametrize("more", [(), ("-o",), ("-l",), ("--delete",)])
