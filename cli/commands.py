@@ -349,7 +349,7 @@ def configs(context: click.Context, /, *, every: bool, **given: Any) -> None:
 )
 @click.option(
     "--max", "most", type=click.IntRange(min=0), metavar="RECORDS",
-    help="Exit code 1 if a partition is further behind, or nothing is committed for it.",
+    help="Exit code 1 if a partition is further behind, or has records and nothing is committed.",
 )  # fmt: skip
 @_settings("Admin")
 def lag(**given: Any) -> None:

@@ -260,9 +260,14 @@ def lag(options: LagOptions) -> int:
             found = _chosen(name, admin.lag(name), options.topics)
             page.show(*_lags(row, found))
             late |= options.most is not None and any(
-                one.lag is None or one.lag > options.most for one in found.values()
+                _is_late(one, options.most) for one in found.values()
             )
     return REFUSED if late else DONE
+
+
+def _is_late(one: PartitionLag, most: int) -> bool:
+    """What has nothing to commit yet, as nothing was ever written there, is not."""
+    return one.end != 0 if one.lag is None else one.lag > most
 
 
 def _chosen(
