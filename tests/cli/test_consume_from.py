@@ -42,6 +42,31 @@ def trim(broker, before):
         admin.delete_records({TopicPartition("t", 1): before})
 
 
+def test_what_is_not_there_is_refused(broker):
+    line = ["consume", "nosuch", "-b", broker.bootstrap, "-e"]
+    for done, said in (
+        (CliRunner().invoke(kcore, line), "there is no topic 'nosuch'"),
+        (consumed(broker, "earliest", "-p", "1", "-p", "2"), "t has no partition 2: 2 in all"),
+    ):
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert said in done.stderr
+
+
+def test_earliest_latest_and_partitions_that_are_named(broker):
+    """Whatever a reset would be."""
+    done = consumed(broker, "earliest", "-p", "1", "-X", "auto_offset_reset=none")
+    assert sorted(done.output.split()) == [f"1/{offset}" for offset in range(10)]
+    assert consumed(broker, "latest", "-X", "auto_offset_reset=earliest").output == ""
+
+
+def test_a_group_goes_on_behind_what_was_printed(broker):
+    first, rest = (consumed(broker, "earliest", "-g", "g", *more) for more in (("-n", "13"), ()))
+    assert (first.exit_code, rest.exit_code) == (0, 0)
+    assert (len(first.stdout.split()), len(rest.stdout.split())) == (13, 7)
+    printed_all = [*first.stdout.split(), *rest.stdout.split()]
+    assert sorted(printed_all) == sorted(f"{p}/{offset}" for p in (0, 1) for offset in range(10))
+
+
 @pytest.mark.parametrize(
     ("start", "offsets"), [("8", (8, 9)), ("-3", (7, 8, 9)), ("-99", range(10)), ("-0", ())]
 )

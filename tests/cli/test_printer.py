@@ -67,6 +67,16 @@ def test_max_is_exact_and_commits_only_what_was_printed():
     assert consumer.commits == [{T0: 3}]
 
 
+def test_max_is_of_all_polls():
+    consumer, out = MadeUpConsumer({T0: [b"a", b"b"], T1: [b"c", b"d"]}), io.BytesIO()
+    asked = printer(consumer, out, count=3)
+    while not asked.finished():
+        asked.step()
+    asked.end()
+    assert out.getvalue() == b"abc"
+    assert consumer.commits == [{T0: 2, T1: 1}]
+
+
 def test_commit_is_once_per_progress():
     consumer = MadeUpConsumer({T0: [b"a"]})
     prints = printer(consumer)
