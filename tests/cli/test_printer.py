@@ -77,6 +77,17 @@ def test_max_is_of_all_polls():
     assert consumer.commits == [{T0: 2, T1: 1}]
 
 
+def test_what_was_printed_is_committed_while_it_goes_on(monkeypatch):
+    """Who is killed prints what came in the last second again, not all of it."""
+    consumer = MadeUpConsumer({T0: [b"a", b"b"]})
+    asked = printer(consumer)
+    asked.step()
+    assert consumer.commits == []
+    monkeypatch.setattr(time, "monotonic", lambda: 1e9)
+    asked.step()
+    assert consumer.commits == [{T0: 2}]
+
+
 def test_commit_is_once_per_progress():
     consumer = MadeUpConsumer({T0: [b"a"]})
     prints = printer(consumer)
