@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from kcore.cli import endings, local, reading
-from kcore.cli.formats import FormatError, Formatter, formatter
+from kcore.cli.formats import FormatError, Formatter, as_typed, formatter
 from kcore.limits import MAX_INT16
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
@@ -170,7 +170,7 @@ def _header(text: str) -> tuple[str, bytes]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-    return name, value.encode()
+    return name, as_typed(value)
 
 
 @kcore.command()
@@ -224,7 +224,7 @@ def produce(
     settings = given.pop("settings")
     if compression is not None:
         settings["compression_type"] = compression
-    options = ProduceOptions(key=None if key is None else key.encode(), settings=settings, **given)
+    options = ProduceOptions(key=None if key is None else as_typed(key), settings=settings, **given)
     sys.exit(endings.run(lambda: run_produce(options, parse, endings.input_())))
 
 

@@ -30,6 +30,11 @@ class FormatError(ValueError):
     """The text is no format; says which part of it is wrong."""
 
 
+def as_typed(text: str) -> bytes:
+    """UTF-8; what is none, in an argument of the command line, as the bytes it was."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 def formatter(text: str) -> Formatter:
     """The function that prints a record in this format. Raises FormatError."""
     named = NAMED.get(text)
@@ -117,7 +122,7 @@ def _template(text: str) -> Formatter:
         elif match["escape"]:
             parts.append(ESCAPES[match["escape"]])
         else:
-            parts.append(match[0].encode())
+            parts.append(as_typed(match[0]))
     return lambda record: b"".join(
         part if isinstance(part, bytes) else part(record) for part in parts
     )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, Final
 
-from kcore.cli.formats import ESCAPES, PART, FormatError
+from kcore.cli.formats import ESCAPES, PART, FormatError, as_typed
 from kcore.tuples import NamedTuple
 
 # A record is no larger than what a request takes, and a line is read whole.
@@ -69,7 +69,7 @@ def unescaped(text: str) -> bytes:
         if match["hex"]:
             out += bytes.fromhex(match["hex"])
         else:
-            out += ESCAPES[match["escape"]] if match["escape"] else match[0].encode()
+            out += ESCAPES[match["escape"]] if match["escape"] else as_typed(match[0])
     return out
 
 

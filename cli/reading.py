@@ -141,6 +141,10 @@ def reset(_context: click.Context, _parameter: click.Parameter, text: str | None
 def listen(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[str, int]:
     """A host, which may be an IPv6 address in brackets, and a port."""
     host, _, port = text.rpartition(":")
+    try:
+        host.encode("idna")
+    except UnicodeError as wrong:
+        raise click.BadParameter(f"{host!r} is no name of a host: {wrong}") from wrong
     if host and is_number(port) and int(port) <= 65_535:
         return host.strip("[]"), int(port)
     raise click.BadParameter(f"{text!r} is not HOST:PORT")

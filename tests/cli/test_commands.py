@@ -25,6 +25,8 @@ from kcore.cli.commands import kcore
         ("consume t -b h:1 -g g --from @7", "--from OFFSET is without it"),
         ("groups g -b h:1 --reset-to 1969-12-31", "it is before 1970"),
         ("broker -l 127.0.0.1:²", "is not HOST:PORT"),
+        (f"broker -l {'a' * 64}:0", "is no name of a host"),
+        ("broker -l \udcff:0", "is no name of a host"),
         ("broker --flush ²", "is neither never, always nor a number of ms"),
         ("broker --release ².3", "is no release"),
         ("broker --racks a,,b", "is not NAME,NAME"),

@@ -13,7 +13,7 @@ from kcore.cli.commands import kcore
 from kcore.cli.consume import ConsumeOptions, Printer, open_consumer
 from kcore.cli.formats import formatter
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import LogTruncationError, OffsetOutOfRangeError
+from kcore.errors import KafkaTimeoutError, LogTruncationError, OffsetOutOfRangeError
 from kcore.structs import OffsetAndMetadata, TopicPartition
 
 
@@ -172,6 +172,17 @@ def test_partitions_that_come_later_are_read_from_their_beginning(
             printer.step()
         assert sorted(out.getvalue().split()) == [b"0/10", b"2/0"][: 1 + printed_too]
         assert len(consumer.assignment()) == 2 + printed_too
+
+
+def test_a_topic_that_is_gone_is_waited_for(monkeypatch):
+    """Nobody answers where its partitions are."""
+    monkeypatch.setattr(module, "COMMIT_EVERY_S", 0.0)
+    consumer = Mock(**{
+        "poll.return_value": {}, "partitions_for_topic.side_effect": KafkaTimeoutError("gone")
+    })  # fmt: skip
+    Printer(consumer, ConsumeOptions("t", "h:1"), str, io.BytesIO()).step()
+    consumer.partitions_for_topic.assert_called_once_with("t")
+    consumer.assign.assert_not_called()
 
 
 @pytest.mark.parametrize("option", ["auto_offset_reset", "out_of_range_reset"])

@@ -47,6 +47,10 @@ def test_bytes_go_out_as_they_are():
     assert formatter("value")(record(value=b"\xff\x00")) == b"\xff\x00\n"
 
 
+def test_what_is_typed_that_is_no_text_is_printed_as_it_is():
+    assert formatter("%s\udcff%%ü")(record(value=b"v")) == b"v\xff%\xc3\xbc"
+
+
 def test_json_is_one_line_and_tells_text_from_bytes():
     printed = formatter("json")(
         record(key=b"\xff", value="größe\n".encode(), headers=[("h", b"\xfe")])

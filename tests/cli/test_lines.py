@@ -47,6 +47,7 @@ def test_what_is_no_format(text, separator):
         (r"\\", b"\\"),
         ("%", b"%"),
         ("é", b"\xc3\xa9"),
+        ("\udcff", b"\xff"),  # so the command line has what is no UTF-8
     ],
 )
 def test_separators_as_they_are_typed(typed, meant):

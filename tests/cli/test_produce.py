@@ -69,6 +69,13 @@ def test_what_all_records_have(broker):
     assert done.output == ""
 
 
+def test_bytes_that_are_no_text_are_written_as_they_were_typed(broker):
+    """It was a traceback."""
+    done = run(broker, "t -k \udcff\udcfe -H a=\udcff", b"v\n")
+    assert done.exit_code == 0, done.output
+    assert [(one.key, one.headers) for one in records(broker)] == [(b"\xff\xfe", [("a", b"\xff")])]
+
+
 def test_keys_of_lines_win(broker):
     done = run(broker, "t -f key-value -K : -k other", b"k:v:w\n:x\n")
     assert done.exit_code == 0, done.output
