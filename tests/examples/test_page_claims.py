@@ -13,6 +13,7 @@ from tidy_rules import TEXT, files
 import kcore
 from kcore.assignors import CLASSES
 from kcore.broker import BrokerConfig, LogConfig
+from kcore.broker.crowd import CrowdLimits
 from kcore.cli.commands import kcore as command_line
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
@@ -140,6 +141,7 @@ def test_how_brokers_are_told_what_kafka_is():
         "LogConfig": LogConfig,
         "CoordinatorConfig": CoordinatorConfig,
         "TransactionConfig": TransactionConfig,
+        "CrowdLimits": CrowdLimits,
     }
     for row in pages.table("docs/EMBEDDED.md", "Kafka's | here"):
         assert isinstance(eval(pages.in_code(row[1])[0], named), BrokerConfig)
