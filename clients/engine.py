@@ -201,8 +201,7 @@ class Engine:
             case ErrorRaised() if not self._repeats(event.error):
                 self._errors.append(event.error)
             case OffsetsCommitted() if event.operation is None and self.auto_committed is not None:
-                outcome = event.error or event.offsets
-                self.calls.append(partial(self.auto_committed, event.offsets, outcome))
+                self.calls.append(partial(self.auto_committed, event.offsets, event.error))
             case TopicRecreated():
                 self.remade.hear(event.partition)
             case Closed():
@@ -222,7 +221,7 @@ class Engine:
             return  # the call that asked was interrupted
         future, callback, offsets = entry
         if callback is not None:
-            self.calls.append(partial(callback, offsets, event.error or event.result))
+            self.calls.append(partial(callback, offsets, event.error))
         self.calls.extend(future.finish(event.result, event.error))
 
     # Waiting ---------------------------------------------------------------------------------
@@ -264,7 +263,7 @@ class Engine:
     def later(
         self, operation: int, callback: CommitCallback | None = None, offsets: Any = None
     ) -> OperationFuture:
-        """A future for an operation; `callback(offsets, result or error)` runs in a later call."""
+        """A future for an operation; `callback(offsets, error or None)` runs in a later call."""
         future = OperationFuture()
         self._futures[operation] = (future, callback, offsets)
         self.pump.drain()

@@ -147,12 +147,12 @@ class ConsumerInterceptors(Interceptors):
     def told_first(
         self, callback: Callable[[Any, Any], object] | None
     ) -> Callable[[Any, Any], object]:
-        """A callback of a commit (offsets, outcome) that tells them, then the user's own."""
+        """A callback of a commit (offsets, error) that tells them, then the user's own."""
 
-        def committed(offsets: Any, outcome: Any) -> object:
-            if not isinstance(outcome, Exception):
-                self.on_commit(outcome)
-            return None if callback is None else callback(offsets, outcome)
+        def committed(offsets: Any, error: Any) -> object:
+            if error is None:
+                self.on_commit(offsets)
+            return None if callback is None else callback(offsets, error)
 
         return committed
 

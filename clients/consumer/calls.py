@@ -62,12 +62,12 @@ class Calls(Questions):
     ) -> OperationFuture:
         """Send a commit and return; one try.
 
-        callback(offsets, outcome) runs in a later call of the consumer; `outcome` is what was
-        committed, or the error. Without one, default_offset_commit_callback is called.
+        callback(offsets, error) runs in a later call of the consumer; `error` is None if they were
+        committed. Without one, default_offset_commit_callback is called.
         """
         self._need_group("commit_async")
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback: a function of offsets and outcome, not {callback!r}")
+            raise TypeError(f"callback: a function of offsets and an error, not {callback!r}")
         given = None if offsets is None else arguments.offsets_of(offsets)
         with self._engine.guard:
             engine = self._engine

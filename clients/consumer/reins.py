@@ -114,7 +114,7 @@ class Reins:
             raise KafkaTimeoutError(f"no answer in {timeout_ms} ms", timeout_ms=timeout_ms)
 
     def commit_soon(self, offsets: Offsets, callback: CommitCallback) -> None:
-        """Send a commit, one try; `callback(offsets, outcome)` in a later poll."""
+        """Send a commit, one try; `callback(offsets, error)` in a later poll."""
         engine = self._engine
         with engine.guard:
             engine.recover()

@@ -270,15 +270,15 @@ class Workers:
                     found[tp] = put[tp]
         return found
 
-    def _note_commit(self, offsets: Any, outcome: Any) -> None:
+    def _note_commit(self, offsets: Any, error: KafkaError | None) -> None:
         self._committing = False
-        if not isinstance(outcome, KafkaError):
+        if error is None:
             self._hands.note_committed(offsets)
             self._stands.update(offsets)
-        elif outcome.retriable or isinstance(outcome, RebalanceInProgressError):
-            log.debug("a commit failed, the next is in %d ms: %s", self._interval_ms, outcome)
+        elif error.retriable or isinstance(error, RebalanceInProgressError):
+            log.debug("a commit failed, the next is in %d ms: %s", self._interval_ms, error)
         else:
-            log.warning("a commit failed, the next is in %d ms: %s", self._interval_ms, outcome)
+            log.warning("a commit failed, the next is in %d ms: %s", self._interval_ms, error)
 
     def _finish(self) -> None:
         """The end, whatever has brought it."""

@@ -497,19 +497,19 @@ def test_commit_async_tells_later_in_the_users_thread():
     consumer.core.answers["commit"] = {T0: OffsetAndMetadata(5)}
     future = consumer.commit_async(
         {T0: OffsetAndMetadata(5)},
-        callback=lambda offsets, outcome: told.append((offsets, outcome)),
+        callback=lambda offsets, error: told.append((offsets, error)),
     )
     assert (future.is_done, told) == (False, [])
     consumer._engine.step(0)  # as the keeper does
     assert (future.succeeded(), told) == (True, [])
     consumer.poll()
-    assert told == [({T0: OffsetAndMetadata(5)}, {T0: OffsetAndMetadata(5)})]
+    assert told == [({T0: OffsetAndMetadata(5)}, None)]
 
 
 def test_commit_async_failures_are_told():
     told = []
     consumer = assigned(
-        group_id="g", default_offset_commit_callback=lambda offsets, outcome: told.append(outcome)
+        group_id="g", default_offset_commit_callback=lambda offsets, error: told.append(error)
     )
     consumer.core.answers["commit"] = errors.RetriableCommitFailedError("later")
     future = consumer.commit_async()
@@ -528,7 +528,7 @@ def test_auto_commits_are_told_to_the_default_callback():
     offsets = {T0: OffsetAndMetadata(5)}
     consumer.core.events.append(OffsetsCommitted(None, offsets))
     consumer.poll()
-    assert told == [(offsets, offsets)]
+    assert told == [(offsets, None)]
     late = errors.RetriableCommitFailedError("later")
     consumer.core.events.append(OffsetsCommitted(None, offsets, late))
     consumer.poll()

@@ -105,8 +105,8 @@ class Committing:
             self._stored.answered(wanted, done=False)
             raise raised(error) from error
 
-    def _committed(self, wanted: Offsets, _offsets: Any, outcome: Any) -> None:
-        error = told(outcome) if isinstance(outcome, OurError) else None
+    def _committed(self, wanted: Offsets, _offsets: Any, why: OurError | None) -> None:
+        error = None if why is None else told(why)
         self._stored.answered(wanted, done=error is None)
         if self._on_commit is None:
             return
