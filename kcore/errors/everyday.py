@@ -100,8 +100,11 @@ class RequestTimedOutError(RetriableError, BrokerResponseError, code=7, name="RE
     """A request was not answered in time, by the broker's clock or by ours."""
 
 
-class InvalidTopicError(BrokerResponseError, code=17, name="INVALID_TOPIC_EXCEPTION"):
-    """The topic name is not legal, or the topic may not be used this way."""
+class InvalidTopicError(BrokerResponseError, ValueError, code=17, name="INVALID_TOPIC_EXCEPTION"):
+    """The topic name is not legal, or the topic may not be used this way.
+
+    A ValueError as well, which is what kafka-python has for such names.
+    """
 
 
 # Other names of the same errors: aiokafka's, Java's, and kafka-python's older ones.

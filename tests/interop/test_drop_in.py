@@ -189,3 +189,10 @@ def test_misuse(made, errors, parts):
         consumer.assign(parts)
     given = made(api_version=(2, 8))
     assert given.config["api_version"] == (2, 8)
+
+
+def test_what_is_no_topic_name_is_a_value_error(made, client):
+    consumer = made()
+    for name in ("no name", "", "x" * 250):
+        with pytest.raises(ValueError, match=r"opic"):
+            consumer.subscribe([name])
