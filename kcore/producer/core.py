@@ -189,7 +189,7 @@ class ProducerCore(ClientCore):
         RecordTooLargeError; IllegalArgumentError: no such partition; ProducerClosed. Nearly all
         records come in by `intake`, which is quicker.
         """
-        self._check_open()
+        self.check_open()
         size = self._size_of(topic, key, value, headers)
         route = self._find_route(topic, now_ms)
         if route is None:
@@ -233,7 +233,7 @@ class ProducerCore(ClientCore):
 
         The builder must have records, and is not touched any more.
         """
-        self._check_open()
+        self.check_open()
         route = self._find_route(topic, now_ms)
         if route is None:
             return None
@@ -272,7 +272,8 @@ class ProducerCore(ClientCore):
         self._accumulator.handle_tick(now_ms)
         self._go_on(now_ms)
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise why nothing can be sent now, if that is so."""
         if self._closing_until is not None:
             raise ProducerClosed(CLOSED)
         if self._transaction is not None:
@@ -344,7 +345,7 @@ class ProducerCore(ClientCore):
         wall_ms: the time of rows that have none. since_ms: as of `append`. IllegalArgumentError: a
         row for a partition that does not exist; none of these rows is taken then.
         """
-        self._check_open()
+        self.check_open()
         numbers = self._partitions(topic, now_ms)
         if numbers is None:
             return begin

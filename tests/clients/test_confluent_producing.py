@@ -293,3 +293,103 @@ def test_nor_without_what_had_no_topic_in_time(strict, how):
     producer.commit_transaction(20)
     producer.close()
     assert _seen(strict, "there") == [b"again"]
+
+
+# Topics that nobody can write to ------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["no name", "", "..", "x" * 250])
+def test_a_message_for_what_is_no_topic_name_fails_at_once(library, where, name):
+    told = []
+    producer = library.Producer({"bootstrap.servers": where})
+    producer.produce(name, "v", on_delivery=lambda error, _: told.append(error.name()))
+    assert producer.flush(20) == 0
+    assert told == ["TOPIC_EXCEPTION"]
+
+
+@BOTH
+def test_a_message_for_a_topic_that_is_not_ours_fails_at_once(library):
+    told = []
+    with EmbeddedBroker(authorizer=True) as broker:
+        broker.create_topic("secret")
+        producer = library.Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce("secret", "v", on_delivery=lambda error, _: told.append(error.name()))
+        assert producer.flush(20) == 0
+        assert told == ["TOPIC_AUTHORIZATION_FAILED"]
+
+
+def test_and_goes_when_it_is_allowed_meanwhile():
+    told = []
+    with EmbeddedBroker(authorizer=True) as broker:
+        broker.create_topic("secret")
+        producer = OURS.Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce("secret", "v", on_delivery=lambda error, _: told.append(error.name()))
+        assert producer.flush(20) == 0
+        broker.allow("User:ANONYMOUS", ["WRITE", "DESCRIBE"], topic="secret")
+        producer.produce("secret", "v", on_delivery=lambda error, _: told.append(error))
+        assert producer.flush(20) == 0
+        producer.close()
+    assert told == ["TOPIC_AUTHORIZATION_FAILED", None]
+
+
+@BOTH
+@pytest.mark.parametrize("partition", [-1, 0])
+def test_a_message_for_a_topic_that_is_not_there_fails_before_its_time_is_over(
+    library, strict, partition
+):
+    told = []
+    producer = library.Producer(
+        {"bootstrap.servers": strict.bootstrap, "topic.metadata.propagation.max.ms": 300}
+    )
+    producer.produce(
+        "nowhere", "v", partition=partition, on_delivery=lambda error, _: told.append(error.name())
+    )
+    assert producer.flush(20) == 0
+    assert told == ["UNKNOWN_TOPIC_OR_PART"]
+
+
+def test_and_goes_to_one_that_was_made_meanwhile(strict):
+    told = []
+    producer = OURS.Producer(
+        {"bootstrap.servers": strict.bootstrap, "topic.metadata.propagation.max.ms": 1_000}
+    )
+    producer.produce("made", "v", on_delivery=lambda error, _: told.append(error.name()))
+    assert producer.flush(20) == 0
+    strict.create_topic("made")
+    producer.produce("made", "v", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(20) == 0
+    producer.close()
+    assert told == ["UNKNOWN_TOPIC_OR_PART", None]
+
+
+def test_without_a_broker_a_message_has_all_its_time():
+    told = []
+    with EmbeddedBroker() as broker:
+        server = broker.bootstrap
+    producer = OURS.Producer(
+        {
+            "bootstrap.servers": server,
+            "topic.metadata.propagation.max.ms": 0,
+            "message.timeout.ms": 700,
+        }
+    )
+    producer.produce("nowhere", "v", on_delivery=lambda error, _: told.append(error.name()))
+    assert producer.flush(0.3) == 1
+    assert producer.flush(20) == 0
+    assert told == ["_MSG_TIMED_OUT"]
+    producer.close()
+
+
+@BOTH
+def test_before_init_transactions_nothing_is_taken(library, strict):
+    producer = library.Producer(
+        {"bootstrap.servers": strict.bootstrap, "transactional.id": "early"}
+    )
+    with pytest.raises(library.KafkaException) as refused:
+        producer.produce("unknown to us", "v")
+    assert refused.value.args[0].name() == "_STATE"
+    with pytest.raises(library.KafkaException) as refused:
+        producer.produce("strange", "v")
+    assert refused.value.args[0].name() == "_STATE"
+    assert len(producer) == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from threading import Event as Bell
 from threading import RLock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
@@ -21,6 +22,7 @@ from kcore.clients.stand_in.confluent.errors import (
     failure,
     named,
     raised,
+    told,
     words_of,
 )
 from kcore.clients.stand_in.confluent.happenings import Happenings
@@ -32,14 +34,16 @@ from kcore.clients.stand_in.confluent.transactions import Transactions
 from kcore.clients.stand_in.confluent.writer import Writer, refused
 from kcore.errors import KafkaError as OurError
 from kcore.errors import KafkaTimeoutError
-from kcore.events import Event
+from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.limits import MAX_INT32
+from kcore.settings.parsers import is_legal_name
 from kcore.transports import monotonic_s
 from kcore.tuples import NamedTuple
 
 _CLOSED: Final = "Producer has been closed"
 _SLICE_S: Final = 1.0
 _LOOK_S: Final = 0.05  # again for topics that are not known yet
+_ANEW_S: Final = 1.0  # for a topic that was not there, and may be by now
 
 
 class _Kept(NamedTuple):
@@ -64,7 +68,11 @@ class Producer(Outgoing, Transactions, OwnDesk):
             raise wrong(f'Invalid value for configuration property "partitioner": {name}')
         self._choose = CHOOSERS[name]
         happenings = self._happenings = Happenings(str(conf.get("client.id", "rdkafka")), conf)
-        happenings.serve_for(self)
+        self._kept: dict[str, deque[_Kept]] = {}
+        self._missing: dict[str, float] = {}  # topics that brokers do not have: since when
+        self._denied: dict[str, KafkaError] = {}  # or that they do not tell of
+        self._told = Bell()  # rings when something is known of topics
+        happenings.serve_for(self)  # from now on events are seen
         self._errors_only: bool = conf.get("delivery.report.only.error", False)
         self._timeout_s = (conf.get("message.timeout.ms", 300_000) or MAX_INT32) / 1000
         self._feeding = False
@@ -81,7 +89,8 @@ class Producer(Outgoing, Transactions, OwnDesk):
             conf.get("queue.buffering.max.messages", 100_000) or MAX_INT32,
             conf.get("queue.buffering.max.kbytes", 1_048_576) * 1024,
         )
-        self._kept: dict[str, deque[_Kept]] = counter.kept
+        self._kept = counter.kept
+        self._propagation_s = conf.get("topic.metadata.propagation.max.ms", 30_000) / 1000
         self._taking = writer.lock.held()  # for the order of messages, and how many there are
         self._writer = writer
         message_max = conf.get("message.max.bytes", 1_000_000)
@@ -102,6 +111,7 @@ class Producer(Outgoing, Transactions, OwnDesk):
             counter.check_room(size)
             try:
                 if unsent[0] in self._kept or not self._put(writer, unsent):
+                    writer.check_open()
                     self._keep(unsent)
             except OurError as error:
                 raise _not_taken(error) from error
@@ -112,6 +122,8 @@ class Producer(Outgoing, Transactions, OwnDesk):
         if self._counter.put_quickly(unsent):
             return True
         topic, partition, key, value, headers, timestamp_ms, *_ = unsent
+        if not is_legal_name(topic):
+            return False
         number: int | None = partition
         if partition == DRAWN:
             count = writer.count_of(topic)
@@ -136,11 +148,13 @@ class Producer(Outgoing, Transactions, OwnDesk):
     def _feed(self) -> None:
         """In a thread of its own, while there is a message whose topic is not known."""
         while True:
-            time.sleep(_LOOK_S)
+            self._told.wait(_LOOK_S)
+            self._told.clear()
             with self._taking:
                 writer = self._writer
                 if writer is not None:
                     self._put_kept(writer)
+                    self._counter.bell.set()  # who flushes has them linger no longer
                 if not self._kept or writer is None:
                     self._feeding = False
                     return
@@ -153,14 +167,28 @@ class Producer(Outgoing, Transactions, OwnDesk):
                 unsent, until = kept[0]
                 try:
                     if not self._put(writer, unsent):
-                        if now < until:
+                        why = self._why_given_up(topic, unsent[7], until, now)
+                        if why is None:
                             break
-                        self._fail(unsent, timed_out(topic))
+                        self._fail(unsent, why)
                 except OurError as error:
                     self._fail(unsent, _not_taken(error).args[0])
                 kept.popleft()
             if not kept:
                 del self._kept[topic]
+                self._denied.pop(topic, None)
+
+    def _why_given_up(self, topic: str, at: float, until: float, now: float) -> KafkaError | None:
+        """Of a message that was produced `at`, and whose topic is not known; None: not yet."""
+        if not is_legal_name(topic):
+            return named("TOPIC_EXCEPTION")
+        if topic in self._denied:
+            return self._denied[topic]
+        limit = self._propagation_s
+        since = self._missing.get(topic)
+        if since is not None and now >= max(since + limit, at + min(limit, _ANEW_S)):
+            return named("UNKNOWN_TOPIC_OR_PART")
+        return None if now < until else timed_out(topic)
 
     def _fail(self, unsent: Unsent, error: KafkaError) -> None:
         """A message that no batch has taken is told of, and its transaction is not to be
@@ -184,6 +212,15 @@ class Producer(Outgoing, Transactions, OwnDesk):
 
     def see(self, event: Event) -> None:
         """What our producer says beside deliveries; not for programs."""
+        if isinstance(event, TopicsMissing):
+            now = time.time()
+            self._missing = {topic: self._missing.get(topic, now) for topic in event.topics}
+        elif isinstance(event, ErrorRaised):
+            for topic in getattr(event.error, "topics", ()):
+                if topic in self._kept:
+                    self._denied[topic] = told(event.error)
+        if isinstance(event, (MetadataUpdated, TopicsMissing, ErrorRaised)):
+            self._told.set()
 
     def _put_everything(self, until: float | None) -> None:
         while self._kept:

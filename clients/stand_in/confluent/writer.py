@@ -56,6 +56,11 @@ class Writer(Producer):
             self._core.stirred = True
             courier.nudge()
 
+    def check_open(self) -> None:
+        """Raise why nothing can be sent now, if that is so. KafkaError."""
+        with self.lock:
+            self._core.check_open()
+
     def count_of(self, topic: str) -> int:
         """How many partitions a topic has; 0: nobody knows yet, and it is asked for."""
         courier = self._courier
