@@ -345,6 +345,12 @@ class ConsumerCore(ClientCore):
         self._positions.go_back(tp, offset, leader_epoch)
         self._settle(now_ms)
 
+    def begin_anew(self, tp: TopicPartition, now_ms: int) -> None:
+        """Go on as if it were newly assigned: where it is committed, or by the reset policy."""
+        self._need_assigned([tp])
+        self._positions.begin_anew(tp)
+        self._settle(now_ms)
+
     def seek_to_beginning(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """Go on at the first offset there is (all assigned partitions if none is named); looked up
         lazily.

@@ -272,6 +272,12 @@ class Positions:
         elif self._place(partition, PositionInput.VOIDED, -1, -1):
             partition.anew = True
 
+    def begin_anew(self, tp: TopicPartition) -> None:
+        """Forget where it stands: it begins as when it is newly assigned. IllegalStateError."""
+        partition = self._need(tp)
+        if self._place(partition, PositionInput.TAKEN_BACK, -1, -1):
+            partition.strategy = ResetStrategy.NONE
+
     def was_remade(self, tp: TopicPartition) -> bool:
         """Whether it waits for a position because its topic was made anew."""
         partition = self._all.get(tp)

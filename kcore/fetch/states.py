@@ -2,8 +2,8 @@
 
     INITIALIZING --SOUGHT--> FETCHING --DOUBTED--> AWAIT_VALIDATION --VALIDATED--> FETCHING
          |                      |                         |
-         +---- RESET_ASKED -----+-------------------------+      VOIDED: back to INITIALIZING
-                                |
+         +---- RESET_ASKED -----+-------------------------+      VOIDED, TAKEN_BACK:
+                                |                                back to INITIALIZING
                            AWAIT_RESET --RESET_ANSWERED--> FETCHING
 
 An input that a state's row does not name is ignored there (rule P1): an answer that comes after the
@@ -46,6 +46,7 @@ class PositionInput(Enum):
     DOUBTED = "doubted"  # the leader changed under a position whose epoch is known
     VALIDATED = "validated"  # OffsetForLeaderEpoch confirmed the position, or nobody can
     VOIDED = "voided"  # its topic was deleted, and made anew under its name
+    TAKEN_BACK = "taken_back"  # by the application: it begins as when it is newly assigned
 
     __hash__ = object.__hash__
 
@@ -60,11 +61,13 @@ TRANSITIONS: Final[dict[PartitionState, dict[PositionInput, PartitionState]]] = 
         _I.RESET_ASKED: _S.AWAIT_RESET,
         _I.DOUBTED: _S.AWAIT_VALIDATION,
         _I.VOIDED: _S.INITIALIZING,
+        _I.TAKEN_BACK: _S.INITIALIZING,
     },
     _S.AWAIT_RESET: {
         _I.SOUGHT: _S.FETCHING,
         _I.RESET_ASKED: _S.AWAIT_RESET,
         _I.RESET_ANSWERED: _S.FETCHING,
+        _I.TAKEN_BACK: _S.INITIALIZING,
     },
     _S.AWAIT_VALIDATION: {
         _I.SOUGHT: _S.FETCHING,
@@ -72,6 +75,7 @@ TRANSITIONS: Final[dict[PartitionState, dict[PositionInput, PartitionState]]] = 
         _I.DOUBTED: _S.AWAIT_VALIDATION,
         _I.VALIDATED: _S.FETCHING,
         _I.VOIDED: _S.INITIALIZING,
+        _I.TAKEN_BACK: _S.INITIALIZING,
     },
 }
 

@@ -11,6 +11,7 @@ from support.confluent_scenarios import SCENARIOS
 
 import kcore
 from kcore.admin import NewTopic
+from kcore.broker import BrokerConfig
 from kcore.clients.stand_in.confluent.messages import of_record
 from kcore.clients.stand_in.confluent.names import MODULES
 from kcore.embedded import EmbeddedBroker
@@ -392,3 +393,107 @@ def test_a_share_consumer_whose_password_is_refused_goes_on_and_says_so():
             assert "SASL_AUTHENTICATION_FAILED" in {error.name() for error in told}
             with pytest.raises(TypeError):
                 consumer.acknowledge_offset("t", 0, "0")
+
+
+# Partitions of a group that the program assigns itself --------------------------------------------
+
+BOTH = pytest.mark.parametrize("library", [OURS, confluent_kafka], ids=["ours", "theirs"])
+_MESSAGES = 6
+
+
+@pytest.fixture
+def grouped(where, request):
+    """A consumer of a group, which has read all of a topic's three partitions, and their ends."""
+    made = []
+    topic = "".join(one if one.isalnum() else "-" for one in request.node.name)
+
+    def make(library, **conf):
+        with kcore.Admin(bootstrap_servers=where) as admin:
+            admin.create_topics([NewTopic(topic, 3, 1)])
+        with kcore.Producer(bootstrap_servers=where) as producer:
+            for number in range(3 * _MESSAGES):
+                producer.send(topic, b"%d" % number, partition=number % 3)
+        common = {
+            "bootstrap.servers": where,
+            "group.id": topic,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = library.Consumer(common | conf)
+        made.append(consumer)
+        consumer.subscribe([topic])
+        assert _read(consumer, 3) == [{part: [*range(_MESSAGES)] for part in range(3)}, {0, 1, 2}]
+        return consumer, lambda part, *offset: library.TopicPartition(topic, part, *offset)
+
+    yield make
+    for consumer in made:
+        consumer.close()
+
+
+def _read(consumer, ends):
+    """[offsets by partition, whose end was told], when that many ends have been."""
+    offsets, told = {}, []
+    deadline_s = time.monotonic() + 20
+    while len(told) < ends:
+        assert time.monotonic() < deadline_s, (offsets, told)
+        message = consumer.poll(0.2)
+        if message is None:
+            continue
+        if message.error():
+            assert message.error().name() == "_PARTITION_EOF", message.error()
+            told.append(message.partition())
+        else:
+            offsets.setdefault(message.partition(), []).append(message.offset())
+    return [offsets, {*told}]
+
+
+@BOTH
+def test_what_is_assigned_again_is_read_from_where_it_is_committed(grouped, library):
+    consumer, part = grouped(library)
+    consumer.commit(offsets=[part(1, 4)], asynchronous=False)
+    consumer.assign([part(0), part(1), part(2, library.OFFSET_STORED)])
+    everything = [*range(_MESSAGES)]
+    assert _read(consumer, 3) == [{0: everything, 1: [4, 5], 2: everything}, {0, 1, 2}]
+    consumer.assign([part(1)])
+    assert _read(consumer, 1) == [{1: [4, 5]}, {1}]
+    consumer.unassign()
+    consumer.assign([part(0, 3), part(1)])
+    assert _read(consumer, 2) == [{0: [3, 4, 5], 1: [4, 5]}, {0, 1}]
+
+
+@BOTH
+def test_ends_of_what_is_assigned_again_are_told_again(grouped, library):
+    consumer, part = grouped(library)
+    for _ in range(2):
+        consumer.assign([part(0, library.OFFSET_END), part(2, _MESSAGES)])
+        assert _read(consumer, 2) == [{}, {0, 2}]
+
+
+@BOTH
+def test_in_a_group_partitions_are_added_to_those_that_are_read(grouped, library):
+    consumer, part = grouped(library, **{"partition.assignment.strategy": "cooperative-sticky"})
+    consumer.incremental_unassign([part(0), part(1)])
+    with pytest.raises(library.KafkaException) as gone:
+        consumer.incremental_unassign([part(0)])
+    assert gone.value.args[0].name() == "_INVALID_ARG"
+    consumer.incremental_assign([part(1, 4)])
+    assert sorted(one.partition for one in consumer.assignment()) == [1, 2]
+    assert _read(consumer, 1) == [{1: [4, 5]}, {1}]
+    with pytest.raises(library.KafkaException) as there:
+        consumer.incremental_assign([part(2)])
+    assert there.value.args[0].name() == "_CONFLICT"
+    consumer.incremental_assign([part(0)])
+    assert _read(consumer, 1) == [{0: [*range(_MESSAGES)]}, {0}]
+    assert sorted(one.partition for one in consumer.assignment()) == [0, 1, 2]
+
+
+def test_a_topic_that_is_not_there_is_told_of_as_soon_as_it_is_known():
+    with EmbeddedBroker(config=BrokerConfig(auto_create_topics=False)) as broker:
+        conf = {"bootstrap.servers": broker.bootstrap, "group.id": "g"}
+        with OURS.Consumer(conf) as consumer:
+            consumer.subscribe(["nowhere"])
+            begun_s = time.monotonic()
+            error = consumer.poll(20).error()
+            assert error.name() == "UNKNOWN_TOPIC_OR_PART"
+            assert time.monotonic() - begun_s < 0.8  # its slices of waiting have a second

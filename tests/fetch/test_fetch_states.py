@@ -41,13 +41,17 @@ CELLS = {
     (S.FETCHING, In.VOIDED): S.INITIALIZING,
     (S.AWAIT_RESET, In.VOIDED): None,
     (S.AWAIT_VALIDATION, In.VOIDED): S.INITIALIZING,
+    (S.INITIALIZING, In.TAKEN_BACK): None,
+    (S.FETCHING, In.TAKEN_BACK): S.INITIALIZING,
+    (S.AWAIT_RESET, In.TAKEN_BACK): S.INITIALIZING,
+    (S.AWAIT_VALIDATION, In.TAKEN_BACK): S.INITIALIZING,
 }
 
-# Section 8 of the spec: what each state may go to.
+# Section 8 of the spec: what each state may go to; and back to the first, as if newly assigned.
 REACHABLE = {
     S.INITIALIZING: {S.FETCHING, S.AWAIT_RESET},
     S.FETCHING: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION, S.INITIALIZING},
-    S.AWAIT_RESET: {S.FETCHING, S.AWAIT_RESET},
+    S.AWAIT_RESET: {S.FETCHING, S.AWAIT_RESET, S.INITIALIZING},
     S.AWAIT_VALIDATION: {S.FETCHING, S.AWAIT_RESET, S.AWAIT_VALIDATION, S.INITIALIZING},
 }
 
@@ -77,6 +81,8 @@ def apply(positions: Positions, partition: Partition, what: PositionInput) -> No
         positions.doubt(partition)
     elif what is In.VOIDED:
         positions.remade(partition)
+    elif what is In.TAKEN_BACK:
+        positions.begin_anew(tp)
     else:
         positions.validated(partition)
 
@@ -124,13 +130,27 @@ def test_p1_a_partition_given_up_ignores_everything(what: PositionInput) -> None
     positions.assign([])
     if what is In.RESET_ANSWERED:
         assert not positions.reset_answered(partition, 3)
-    elif what in {In.SOUGHT, In.RESET_ASKED}:
+    elif what in {In.SOUGHT, In.RESET_ASKED, In.TAKEN_BACK}:
         with pytest.raises(IllegalStateError):
             apply(positions, partition, what)
     else:
         apply(positions, partition, what)
     assert partition.state is S.AWAIT_RESET
     assert not any(positions.in_state(state) for state in S)
+
+
+def test_what_begins_anew_is_reset_by_no_earlier_wish() -> None:
+    positions = Positions("latest")
+    partition = in_state(positions, A, S.AWAIT_RESET)  # to the beginning
+    positions.begin_anew(A)
+    assert positions.initializing() == [A]
+    assert not positions.reset_answered(partition, 3)
+    positions.reset_initializing([A])
+    assert partition.strategy is ResetStrategy.LATEST
+    positions.begin_anew(A)
+    positions.apply_committed({A: OffsetAndMetadata(4)})
+    positions.remade(partition)
+    assert positions.initializing() == [A]
 
 
 def test_p4_what_stays_keeps_its_state_what_goes_loses_it() -> None:

@@ -448,6 +448,8 @@ class Consumer(Committing, OwnDesk):
         elif isinstance(event, GroupLeft) and _POLL_EXCEEDED in event.reason:
             why = f"Application maximum poll interval exceeded: {event.reason}"
             self._ready.append(_of_error(named("_MAX_POLL_EXCEEDED", why)))
+        if self._ready and self._reader is not None:
+            self._reader.nudge()  # a poll that waits has something to give
 
     def _look_for_ends(self, reader: Reader) -> bool:
         """Have _PARTITION_EOF told, once at each end that is come to."""

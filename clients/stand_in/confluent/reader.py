@@ -73,6 +73,14 @@ class Reader(Consumer):
             self._cut_batch([tp], go_back=False)
             self._engine.pump.drain()
 
+    def begin_anew(self, tp: TopicPartition) -> None:
+        """Read as if it were newly assigned."""
+        with self._engine.guard:
+            self._hold_batch()
+            self.core.begin_anew(tp, self._engine.pump.now_ms())
+            self._cut_batch([tp], go_back=False)
+            self._engine.pump.drain()
+
     def made_anew(self) -> set[TopicPartition]:
         """Partitions whose topics were made anew since this was asked last."""
         return self._remade.take()

@@ -143,7 +143,9 @@ class Rebalances:
         if self._coming is not None:
             self._accept(wanted)
         elif self._reader.subscribed:
-            self._take(wanted)
+            if any(place_of(one) in self.places() for one in wanted):
+                raise failure("_CONFLICT", "a partition is assigned already")
+            self._begin(wanted)
         else:
             held = {place_of(one) for one in self._by_hand}
             new = _once(wanted)
@@ -158,7 +160,9 @@ class Rebalances:
         if self._going is not None or self._coming is not None:
             return
         if self._reader.subscribed:
-            mine = self._reader.assignment().intersection(gone)
+            mine = {*gone}
+            if not mine <= self.places():
+                raise failure("_INVALID_ARG", "a partition is not assigned")
             self._kept(mine)
             self._leave_out(mine)
             return
@@ -208,12 +212,20 @@ class Rebalances:
 
     def _take(self, wanted: list[TopicPartition]) -> None:
         """Of what the group has given: these, and no others."""
-        named = {place_of(one) for one in wanted} & self._reader.assignment()
+        self._leave_out(self._reader.assignment() - {place_of(one) for one in wanted})
+        self._begin(wanted)
+
+    def _begin(self, wanted: list[TopicPartition]) -> None:
+        """With these of what the group has given, as if it had given them now."""
+        mine = self._reader.assignment()
+        new = [one for one in _once(wanted) if place_of(one) in mine]
+        named = {place_of(one) for one in new}
         back = self._left_out & named
-        self._left_out -= back
+        self._began(named)
         self._reader.resume(*sorted(back))
-        self._leave_out(self._reader.assignment() - named)
-        self._go_to([one for one in wanted if place_of(one) in named])
+        for one in new:
+            self._reader.begin_anew(place_of(one))
+        self._go_to(new)
 
     def _leave_out(self, places: set[Place]) -> None:
         if places:
