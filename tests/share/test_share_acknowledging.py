@@ -192,6 +192,18 @@ def test_what_did_not_arrive_is_handed_over_again(cluster, world):
     assert cluster.done() == [0, 1]
 
 
+def test_what_arrived_in_an_earlier_call_is_not_handed_over_again(cluster, world):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled(max_records=2)
+    client.core.poll(world.now)
+    client.core.hand_over()
+    assert values(client.take(1)[T0]) == [2]
+    client.core.hand_over()  # a loop that goes on with what there is, without a poll
+    assert values(client.take(2)[T0]) == [3, 4]
+    client.core.take_back(world.now)
+    assert values(client.take(9)[T0]) == list(range(3, 10))
+
+
 def test_what_was_handed_over_is_not_kept_for_who_takes_nothing_back(cluster, world):
     """Nobody says where a call begins (`hand_over`): a poll does."""
 

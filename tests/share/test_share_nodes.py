@@ -1,7 +1,7 @@
 """Several leaders, and answers in pieces: the whole core against a scripted cluster."""
 
 import pytest
-from scripted import World
+from scripted import SILENT, World
 from scripted_share import ShareClient, ShareCluster, SharePartition, asked, raised, values
 
 from kcore import errors
@@ -107,6 +107,29 @@ def test_brokers_that_cannot_count_records_are_told_of(cluster, world):
     refusals = raised(client)
     assert {type(error) for error in refusals} == {errors.UnsupportedVersionError}
     assert 2 <= len(refusals) <= 20  # with a backoff: brokers may be replaced
+
+
+def test_a_leader_that_an_answer_names_is_asked_at_once():
+    """KIP-951: nobody waits for metadata."""
+    cluster = ShareCluster({"t": 1}, nodes=2)
+    cluster.fill(4)
+    world = World(cluster)
+    client = ShareClient(world, {}).subscribe("t")
+    assert values(client.polled()) == [0, 1, 2, 3]
+    cluster.fill(4, base=10)
+    R = m.ShareFetchResponse
+    moved = R.PartitionData(
+        partition_index=0,
+        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        current_leader=R.LeaderIdAndEpoch(leader_id=2, leader_epoch=5),
+        records=b"",
+    )
+    topic = R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[moved])
+    cluster.leader_of = lambda _: 2
+    cluster.leader_epoch = 5
+    cluster.script[ApiKey.SHARE_FETCH] = lambda node, _: R(responses=[topic]) if node == 1 else None
+    cluster.script[ApiKey.METADATA] = lambda *_: SILENT
+    assert values(client.polled(5_000)) == [10, 11, 12, 13]
 
 
 def test_a_leader_that_moves_takes_no_acknowledgements_from_before():

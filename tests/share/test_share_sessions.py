@@ -244,6 +244,25 @@ def test_a_partition_that_cannot_be_fetched_is_tried_again_with_backoff(cluster,
     assert kinds == ({errors.for_code(code)} if code in SAID else set())
 
 
+@pytest.mark.parametrize("code", PARTITION, ids=lambda one: one.name)
+def test_who_leads_is_asked_where_a_partition_may_be_led_elsewhere(cluster, world, code):
+    client = ShareClient(world, {}).subscribe("t")
+    client.polled()
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: fetch_error(cluster, code)
+    before = cluster.count(ApiKey.METADATA)
+    client.polled(5_000)
+    elsewhere = {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+    }
+    assert (cluster.count(ApiKey.METADATA) > before) is (code in elsewhere)
+
+
 @pytest.mark.parametrize("end", [CUT, SILENT], ids=["cut", "silent"])
 def test_a_fetch_without_an_answer_begins_anew(cluster, world, end):
     answers = iter([end])
