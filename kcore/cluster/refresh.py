@@ -289,8 +289,6 @@ class Refresher:
                 self._emit(ErrorRaised(_refusal(code, kept)))
         if missing or taken.incomplete:
             self._view.requested = True
-        if self._partial:
-            missing |= self._missing - (self._asked or set())
         if missing != self._missing:
             self._missing = frozenset(missing)
             self._emit(TopicsMissing(self._missing))

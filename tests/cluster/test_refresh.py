@@ -245,13 +245,12 @@ def test_m1_a_new_one_that_is_missing_is_asked_for_with_all_others():
     assert 1_050 < world.next_ask(1_003) < 1_200
     assert names(world) == ["a", "b"]
     world.answer(1_200, topic("a"), topic("b", code=3))
-    world.refresher.set_used({"a", "b", "c"})
-    world.view.requested = False
+    world.refresher.set_used({"a", "b", "c"})  # as long as one is missing
     world.next_ask(1_201)
-    assert names(world) == ["c"]
-    world.answer(1_202, topic("c"))
+    assert names(world) == ["a", "b", "c"]
+    world.answer(1_202, topic("a"), topic("b"), topic("c"))
     missing = [event.topics for event in world.events if isinstance(event, TopicsMissing)]
-    assert missing == [{"b"}]  # as nobody has said anything else of it
+    assert missing == [{"b"}, set()]
 
 
 def test_m1_a_new_one_whose_question_fails_is_asked_for_with_all_others():
@@ -269,6 +268,18 @@ def test_m1_a_new_one_that_is_used_no_more_is_not_asked_for():
     world.refresher.set_used({"a"})
     assert world.next_ask(1_001) == 301_000
     assert names(world) == ["a"]
+
+
+def test_m1_what_is_wanted_before_a_new_one_is_written_is_in_the_request():
+    world = used("a")
+    builds = []
+    world.links.send = lambda _node, _api, build, done, _now, **_: builds.append(build)
+    world.refresher.set_used({"a", "b"})
+    world.tick(1_001)
+    world.view.request_update()
+    (build,) = builds
+    assert [asked.name for asked in build(12).topics] == ["a", "b"]
+    assert not world.view.requested
 
 
 def test_m1_answers_about_new_ones_count_for_nobody_who_waits_for_another():
@@ -324,6 +335,18 @@ def test_m5_all_topics_transient_topics_and_none():
     world.view.request_update()
     world.next_ask(now)
     assert world.asked[-1][1].topics == []
+
+
+def test_m5_a_topic_of_a_look_up_does_not_wait_for_the_backoff():
+    world = World()
+    world.refresher.set_topics({"t"})
+    world.next_ask(0)
+    world.answer(10, topic())
+    world.refresher.add_transient(["t"])
+    assert world.refresher.deadline() > 10  # it is known
+    world.refresher.add_transient(["u"])
+    assert world.next_ask(11) == 11
+    assert sorted(asked.name for asked in world.asked[-1][1].topics) == ["t", "u"]
 
 
 def test_m5_of_all_topics_those_that_are_no_more_are_forgotten():
