@@ -2,17 +2,11 @@
 hand.
 """
 
-import random
-
 import pytest
+from refresh_world import World, topic
 
-from kcore.cluster.config import LinksConfig
-from kcore.cluster.links import Links
-from kcore.cluster.lookup import TopicLookup
-from kcore.cluster.refresh import RefreshConfig, Refresher, metadata_request
-from kcore.cluster.view import Metadata
+from kcore.cluster.refresh import metadata_request
 from kcore.connection.calls import Answer
-from kcore.connection.link import LinkOptions
 from kcore.errors import (
     DisconnectedError,
     InvalidTopicError,
@@ -23,53 +17,6 @@ from kcore.events import ErrorRaised, TopicsMissing
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
 from kcore.wire.messages import MetadataResponse as R
-
-
-class World:
-    """The refresher and a `send` that keeps what is asked; answers are given by hand."""
-
-    def __init__(self, **options):
-        self.events = []
-        self.asked = []
-        rng = random.Random(1)
-        self.links = Links(
-            LinksConfig(LinkOptions(client_id="me")), [("b", 1)], rng, self.events.append
-        )
-        self.links.send = self.send
-        self.view = Metadata()
-        config = RefreshConfig(**options)
-        self.refresher = Refresher(config, self.links, self.view, rng, self.events.append)
-        self.lookup = TopicLookup(config, self.links, rng)
-
-    def send(self, node, api, build, done, now_ms, *, timeout_ms=None, max_version=None):
-        self.node = node
-        self.asked.append((now_ms, build(12), done))
-        self.timeout_ms = timeout_ms
-
-    def answer(self, now, *topics, error=None, code=0, version=12):
-        _, _, done = self.asked.pop()
-        body = None
-        if error is None:
-            brokers = [R.MetadataResponseBroker(node_id=1, host="h", port=9)]
-            body = R(brokers=brokers, topics=list(topics), error_code=code)
-        done(Answer(body, error, version, -1), now)
-
-    def tick(self, now):
-        self.refresher.handle_tick(now)
-        self.lookup.handle_tick(now)
-
-    def next_ask(self, now):
-        """The time of the next request from `now` on."""
-        while not self.asked:
-            now = max(now, self.refresher.deadline())
-            assert now < NEVER
-            self.tick(now)
-        return now
-
-
-def topic(name="t", epoch=1, code=0, leader=1):
-    part = R.MetadataResponsePartition(partition_index=0, leader_id=leader, leader_epoch=epoch)
-    return R.MetadataResponseTopic(name=name, error_code=code, partitions=[] if code else [part])
 
 
 def test_m1_the_first_request_goes_out_at_once_and_one_is_in_flight():
@@ -173,130 +120,6 @@ def test_m1_topics_added_while_a_request_is_under_way_are_asked_for_at_once():
     world.answer(8, topic())
     assert world.next_ask(8) == 8
     assert world.asked[-1][1].topics is None
-
-
-# Topics of a producer -----------------------------------------------------------------------------
-
-
-def used(*topics, **options):
-    """A world in which these were used and answered, the last one at 1,000."""
-    world = World(**options)
-    world.refresher.set_used(set(topics))
-    world.next_ask(0)
-    world.answer(1_000, *map(topic, topics))
-    return world
-
-
-def names(world):
-    return sorted(asked.name for asked in world.asked[-1][1].topics)
-
-
-def test_m1_what_is_used_for_the_first_time_is_asked_for_alone_and_at_once():
-    world = used("a", "b")
-    world.refresher.set_used({"a", "b", "c"})
-    world.refresher.request_topic("c")
-    assert world.next_ask(1_001) == 1_001
-    assert names(world) == ["c"]
-    assert not world.refresher.covered
-    world.answer(1_002, topic("c"))
-    assert world.refresher.covered
-    assert world.view.topics() == {"a", "b", "c"}
-    assert world.next_ask(1_003) == 301_000  # all of them, by the age of the answer about all
-    assert names(world) == ["a", "b", "c"]
-
-
-def test_m1_what_comes_meanwhile_is_asked_for_next():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.next_ask(1_001)
-    world.refresher.set_used({"a", "b", "c"})
-    world.answer(1_002, topic("b"))
-    assert not world.refresher.covered
-    assert world.next_ask(1_003) == 1_003
-    assert names(world) == ["c"]
-    world.answer(1_004, topic("c"))
-    assert world.refresher.covered
-    assert world.next_ask(1_005) == 301_000
-
-
-def test_m1_all_are_asked_for_when_somebody_wants_that_beside_a_new_one():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.view.request_update()
-    assert world.next_ask(1_001) == 1_001
-    assert names(world) == ["a", "b"]
-    world.answer(1_002, topic("a"), topic("b"))
-    assert world.next_ask(1_003) == 301_002
-
-
-def test_m1_all_are_asked_for_when_a_new_one_turns_up_as_they_are_too_old():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.tick(301_000)
-    assert names(world) == ["a", "b"]
-
-
-def test_m1_a_new_one_that_is_missing_is_asked_for_with_all_others():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.next_ask(1_001)
-    world.answer(1_002, topic("b", code=3))
-    world.refresher.request_topic("b")
-    assert 1_050 < world.next_ask(1_003) < 1_200
-    assert names(world) == ["a", "b"]
-    world.answer(1_200, topic("a"), topic("b", code=3))
-    world.refresher.set_used({"a", "b", "c"})  # as long as one is missing
-    world.next_ask(1_201)
-    assert names(world) == ["a", "b", "c"]
-    world.answer(1_202, topic("a"), topic("b"), topic("c"))
-    missing = [event.topics for event in world.events if isinstance(event, TopicsMissing)]
-    assert missing == [{"b"}, set()]
-
-
-def test_m1_a_new_one_whose_question_fails_is_asked_for_with_all_others():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.next_ask(1_001)
-    world.answer(1_002, error=DisconnectedError("gone"))
-    assert 1_050 < world.next_ask(1_003) < 1_200
-    assert names(world) == ["a", "b"]
-
-
-def test_m1_a_new_one_that_is_used_no_more_is_not_asked_for():
-    world = used("a")
-    world.refresher.set_used({"a", "b"})
-    world.refresher.set_used({"a"})
-    assert world.next_ask(1_001) == 301_000
-    assert names(world) == ["a"]
-
-
-def test_m1_what_is_wanted_before_a_new_one_is_written_is_in_the_request():
-    world = used("a")
-    builds = []
-    world.links.send = lambda _node, _api, build, done, _now, **_: builds.append(build)
-    world.refresher.set_used({"a", "b"})
-    world.tick(1_001)
-    world.view.request_update()
-    (build,) = builds
-    assert [asked.name for asked in build(12).topics] == ["a", "b"]
-    assert not world.view.requested
-
-
-def test_m1_answers_about_new_ones_count_for_nobody_who_waits_for_another():
-    world = used("a")
-    refresher = world.refresher
-    before = refresher.requests, refresher.answered
-    refresher.set_used({"a", "b"})
-    world.next_ask(1_001)
-    world.answer(1_002, topic("b"))
-    assert (refresher.requests, refresher.answered) == before
-    world.view.request_update()
-    world.next_ask(1_003)
-    world.answer(1_300, topic("a"), topic("b"))
-    assert (refresher.requests, refresher.answered) == (before[0] + 1, before[0] + 1)
-
-
-# -------------------------------------------------------------------------------------------------
 
 
 def test_a_partition_without_a_leader_is_asked_for_again_but_nobody_waits_for_it():
