@@ -64,7 +64,7 @@ def config(context: click.Context, _parameter: click.Parameter, file: TextIO | N
             raise click.BadParameter(f"line {number} is not NAME=VALUE")
         found[_underscored(name)] = value
     own = {_PARAMETERS[name]: found.pop(name) for name in _PARAMETERS.keys() & found}
-    context.default_map = {**(context.default_map or {}), **own}
+    context.default_map = own
     context.meta[_KEPT] = found
 
 

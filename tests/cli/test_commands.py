@@ -44,6 +44,7 @@ from kcore.cli.commands import kcore
         ("consume t -b h:1 --share -g g --exit", "--exit is without it"),
         ("consume t -b h:1 --share -g g -X auto_offset_reset=earliest", "auto_offset_reset"),
         ("consume t -b h:1 -X nonsense", "is not NAME=VALUE"),
+        ("consume t -b h:1 -X =v", "'=v' is not NAME=VALUE"),
         ("consume t -b h:1 -X bootstrap_servers=h:2", "bootstrap_servers is given by -b"),
         ("consume t -b h:1 -X group_id=g", "group_id is given by -g"),
         ("consume t -b h:1 --max -1", "--max"),
