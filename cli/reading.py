@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import click
 from click.core import ParameterSource
@@ -47,25 +47,42 @@ def settings(
 
 
 def config(context: click.Context, _parameter: click.Parameter, file: TextIO | None) -> None:
-    """What a file says: passwords, too, which others would see on a command line. No message shows
-    a line of it.
+    """What a file says, such as one of a Java client: passwords, too, which others would see on a
+    command line. No message shows a line of it.
     """
-    found: dict[str, str] = {}
     try:
         with file or StringIO() as kept:
             texts = kept.read().splitlines()
     except (OSError, UnicodeDecodeError) as wrong:
         raise click.BadParameter(f"it cannot be read: {type(wrong).__name__}") from wrong
-    for number, text in enumerate(map(str.strip, texts), 1):
-        if not text or text[0] in "#!":
+    said: dict[str, str] = {}
+    begun = ""
+    for number, text in enumerate([*texts, ""], 1):
+        row = begun + text.strip()
+        if not row or row[0] in "#!":
             continue
-        name, sign, value = map(str.strip, text.partition("="))
+        begun = row[:-1] if row.endswith("\\") else ""
+        if begun:
+            continue
+        name, sign, value = map(str.strip, row.partition("="))
         if not (name and sign):
             raise click.BadParameter(f"line {number} is not NAME=VALUE")
-        found[_underscored(name)] = value
+        said[name] = value
+    found = _of_java(said) if said else {}
     own = {_PARAMETERS[name]: found.pop(name) for name in _PARAMETERS.keys() & found}
     context.default_map = own
     context.meta[_KEPT] = found
+
+
+def _of_java(said: dict[str, str]) -> dict[str, Any]:
+    from kcore.pipeline.errors import OptionError  # noqa: PLC0415 (not for --help)
+    from kcore.pipeline.security import client_options  # noqa: PLC0415
+
+    try:
+        return client_options(said)
+    except OptionError as wrong:
+        text = f"{wrong.option}: {wrong.text}"
+        raise click.BadParameter(text.replace("kafka.", "")) from wrong
 
 
 def bootstrap(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:

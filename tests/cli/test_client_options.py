@@ -137,9 +137,27 @@ def test_a_group_of_a_file(kcore_broker, file):
     assert as_the_file_says("lag", "filed", "-F", path, "--max", "0").exit_code == 0
 
 
+def test_a_file_of_a_java_client(guarded, file):
+    path = file(
+        f"bootstrap.servers={guarded.bootstrap}",
+        "security.protocol=SASL_PLAINTEXT",
+        "sasl.mechanism=PLAIN",
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\",
+        '  username="alice" \\',
+        f'  password="{SECRET}";',
+        "client.id=shop",
+    )
+    done = as_the_file_says("topics", "-F", path)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.split()[-2:] == ["t", "1"]
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
+        ([f"sasl.jaas.config=PlainLoginModule required {SECRET};"], "sasl.jaas.config: "),
+        (["ssl.truststore.location=t.jks", f"ssl.truststore.password={SECRET}"], "only PEM is"),
+        (["a=b", "", f"sasl_plain_password={SECRET}", f"{SECRET}\\"], "line 5 is not NAME"),
         (["a=b", f"sasl_plain_password {SECRET}"], "line 2 is not NAME=VALUE"),
         ([f"={SECRET}"], "line 1 is not NAME=VALUE"),
         (["bootstrap.servers=h:1", f"pass.word={SECRET}"], "unknown option 'pass_word'"),

@@ -70,6 +70,7 @@ from kcore.cli.commands import kcore
         ("groups g -b h:1 --execute", "go with --reset-to"),
         ("groups g -b h:1 -t t", "go with --reset-to"),
         ("groups g -b h:1 --reset-to yesterday", "or +N"),
+        ("groups g -b h:1 --reset-to x7", "or +N"),
         ("groups g -b h:1 --reset-to by_duration:-PT1H", "a negative duration"),
         ("groups g -b h:1 --reset-to +", "or +N"),
         ("groups -b h:1 -X group_id=g", "group_id"),
