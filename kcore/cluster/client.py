@@ -168,7 +168,9 @@ class ClientCore:
         there is none, which is raised as a SaslAuthenticationFailedError. One that comes too late
         is dropped.
         """
-        self._links.handle_token(link, token, extensions or {}, why, now_ms)
+        self._links.tell(
+            link, lambda one: one.handle_token(token, extensions or {}, why, now_ms), now_ms
+        )
         self._settle(now_ms)
 
     def handle_gssapi(
@@ -185,7 +187,11 @@ class ClientCore:
         message, with the context to give back and whether it is established; or None and what went
         wrong, which is raised as a SaslAuthenticationFailedError. What comes too late is dropped.
         """
-        self._links.handle_gssapi(link, result, context, complete, why, now_ms)
+        self._links.tell(
+            link,
+            lambda one: one.handle_gssapi(result, context, complete, why, now_ms),
+            now_ms,
+        )
         self._settle(now_ms)
 
     def handle_interrupted(self, now_ms: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcore.connection.link import LinkOptions
+from kcore.connection.options import LinkOptions
 from kcore.hints import TYPE_CHECKING
 from kcore.values import Value
 

@@ -19,11 +19,19 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from kcore.actions import Action, Connect
 from kcore.cluster.config import LinksConfig
-from kcore.cluster.nodes import NodeLink, Outage, best_of, first_idle, unsent
+from kcore.cluster.nodes import (
+    NodeLink,
+    Outage,
+    best_of,
+    feature_level,
+    first_idle,
+    serving,
+    unsent,
+)
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import (
     COORDINATOR_KEY_BASE,
@@ -77,7 +85,8 @@ class Links:
         self.completed: Completed = deque()
         self.current: tuple[Call, Answer] | None = None  # of those, the one that is being run
         self.sends = 0  # counts what was asked for
-        self.disconnects = 0  # counts every link that failed: a reason to refresh metadata (M3)
+        # Counts what is a reason to refresh metadata: links that failed (M3), or have gone silent.
+        self.alarms = 0
         # Counts every link that was greeted or ended: the rooms may have something to do.
         self.changes = 0
         self.measures: LinkMeasures | None = None  # of who measures
@@ -215,6 +224,11 @@ class Links:
         """Why the node does not let us in now, if so."""
         return None if (entry := self._nodes.get(node)) is None else entry.refusal
 
+    def silent(self, node: int, now_ms: int) -> bool:
+        """Whether it is odd how long nothing has come of what the node was asked."""
+        entry = self._nodes.get(node)
+        return entry is not None and entry.silent(now_ms)
+
     def retry_at(self, node: int) -> int:
         """When a node in BACKOFF may be tried again."""
         entry = self._nodes.get(node)
@@ -304,28 +318,14 @@ class Links:
         be one to a coordinator, and while no node is known one to the bootstrap). None: there is
         none now.
         """
-        best: tuple[int, bool, int] | None = None
         if self._config.link.highest.get(api, 0) < 0:
             return None
         known = self.nodes_known
-        for key, entry in self._nodes.items():
-            if (known and key < 0) or entry.link is None:
-                continue
-            if entry.link.ready and entry.link.range_of(api) is not None:
-                rank = (entry.load, key != node_id_of(key), key)
-                best = rank if best is None else min(best, rank)
-        return None if best is None else best[2]
+        return serving({k: e for k, e in self._nodes.items() if k >= 0 or not known}, api)
 
     def feature_level(self, name: str) -> int:
-        """The finalized level of a feature, as the connected brokers said it last; 0: nobody did,
-        or it is off.
-        """
-        newest, level = -1, 0
-        for entry in self._nodes.values():
-            link = entry.link
-            if link is not None and link.ready and link.features_epoch > newest:
-                newest, level = link.features_epoch, link.features.get(name, 0)
-        return level
+        """See `nodes.feature_level`: of every connected broker."""
+        return feature_level(self._nodes.values(), name)
 
     def next_retry_at(self) -> int:
         """When the first of the nodes that may be asked anything can be tried; 0: now."""
@@ -374,36 +374,16 @@ class Links:
 
         return Authentication(self._credentials, self._rng)
 
+    def tell(self, link: int, tell: Callable[[Link], None], now_ms: int) -> None:
+        """Tell a link what the driver did or found out for it, if it is still there."""
+        entry = self._by_number.get(link)
+        if entry is not None and entry.link is not None:
+            tell(entry.link)
+            self._look(entry, now_ms)
+
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened a link."""
-        entry = self._by_number.get(link)
-        if entry is not None and entry.link is not None:
-            entry.link.handle_connected(now_ms)
-            self._look(entry, now_ms)
-
-    def handle_token(
-        self, link: int, token: str | None, extensions: Mapping[str, str], why: str, now_ms: int
-    ) -> None:
-        """What a link's FetchToken brought."""
-        entry = self._by_number.get(link)
-        if entry is not None and entry.link is not None:
-            entry.link.handle_token(token, extensions, why, now_ms)
-            self._look(entry, now_ms)
-
-    def handle_gssapi(
-        self,
-        link: int,
-        result: bytes | None,
-        context: object,
-        complete: bool,
-        why: str,
-        now_ms: int,
-    ) -> None:
-        """What came of a link's CallGssapi."""
-        entry = self._by_number.get(link)
-        if entry is not None and entry.link is not None:
-            entry.link.handle_gssapi(result, context, complete, why, now_ms)
-            self._look(entry, now_ms)
+        self.tell(link, lambda one: one.handle_connected(now_ms), now_ms)
 
     def receive_buffer(self, link: int) -> memoryview:
         """Lend the place for the next bytes of a link; LookupError if it is not ours (any more)."""
@@ -425,10 +405,7 @@ class Links:
 
     def handle_data(self, link: int, data: bytes, now_ms: int) -> None:
         """Bytes of a link that were received elsewhere."""
-        entry = self._by_number.get(link)
-        if entry is not None and entry.link is not None:
-            entry.link.handle_data(data, now_ms)
-            self._look(entry, now_ms)
+        self.tell(link, lambda one: one.handle_data(data, now_ms), now_ms)
 
     def handle_closed(
         self,
@@ -484,6 +461,8 @@ class Links:
             link = entry.link
             if link is None:
                 continue
+            if now_ms >= entry.silent_at(entry.asked_about_at):
+                self._doubt(entry, now_ms)
             if now_ms >= link.deadline():
                 connecting = not link.ready
                 link.handle_deadline(now_ms)
@@ -498,7 +477,8 @@ class Links:
         for entry in self._nodes.values():
             link = entry.link
             if link is not None:
-                first = min(first, link.deadline())
+                silent_at = entry.silent_at(entry.asked_about_at)
+                first = min(first, link.deadline(), silent_at)
                 if link.load == 0:
                     first = min(first, link.last_used_at + self._config.connections_max_idle_ms)
         return first
@@ -535,6 +515,16 @@ class Links:
             if outage.since is not None:
                 self._emit(ClusterReachable(now_ms - outage.since, outage.attempts))
 
+    def _doubt(self, entry: NodeLink, now_ms: int) -> None:
+        """A broker that stands still keeps its connections, and whoever asked it waits for as long
+        as a request may take. The others put it out of the cluster sooner (`set_nodes` ends its
+        links then): have them asked, if there are any.
+        """
+        entry.asked_about_at = now_ms
+        other = self.least_loaded(now_ms)
+        if other is not None and not self.silent(other, now_ms):
+            self.alarms += 1
+
     def _end(self, entry: NodeLink, error: KafkaError, now_ms: int) -> None:
         """Close an entry's link for a reason of our own: no failure of the node."""
         if entry.link is not None:
@@ -557,7 +547,7 @@ class Links:
         self._emit(LinkClosed(node_id_of(entry.key), entry.host, entry.port, error, opened))
         if not failed:
             return
-        self.disconnects += 1
+        self.alarms += 1
         entry.refusal = error if isinstance(error, AuthenticationFailedError) else None
         if entry.refusal is not None:
             self._emit(ErrorRaised(error))

@@ -4,22 +4,26 @@ all of them do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer
+from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, node_id_of
 from kcore.connection.link import Link
 from kcore.connection.pending import Call, Completed
 from kcore.errors import AuthenticationFailedError
 from kcore.hints import Final
 from kcore.structs import Rng
+from kcore.timers import NEVER
 from kcore.values import Value
+from kcore.wire.apis import ApiKey
 
 # A second connection to a node spares waiting, and the first one does without it: its set-up may
 # take this long, and if it cannot be made it is not tried again before that: who tries it waits.
 SECOND_SETUP_MS: Final = 3_000
 SECOND_AWAY_MS: Final = 30_000
 SECOND_AWAY_MAX_MS: Final = 600_000
+# A set-up that takes this long is odd; a third of the time that it has (by the options).
+_SETUP_SILENT_MS: Final = 3_000
 
 
 class NodeLink(Value, frozen=False):
@@ -39,6 +43,7 @@ class NodeLink(Value, frozen=False):
     refusal: AuthenticationFailedError | None = None  # the last attempt's end, if so
     address_index: int = 0  # which of the name's addresses is next
     tried_at: int = -1  # when the last attempt began, -1 never
+    asked_about_at: int = 0  # when others were asked last whether it is still there
 
     @property
     def second(self) -> bool:
@@ -54,6 +59,21 @@ class NodeLink(Value, frozen=False):
         wait_ms = exponential(self.failures, SECOND_AWAY_MS, SECOND_AWAY_MAX_MS, rng)
         self.retry_at = now_ms + wait_ms
         self.failures += 1
+
+    def silent_at(self, since: int = 0) -> int:
+        """When it is odd that nothing has come of it, and a while since `since` has passed; NEVER
+        if it has no link, or nothing to say.
+        """
+        link = self.link
+        if link is None:
+            return NEVER
+        if link.ready:
+            return link.silent_at(since)
+        return max(self.tried_at + _SETUP_SILENT_MS, since + _SETUP_SILENT_MS // 3)
+
+    def silent(self, now_ms: int) -> bool:
+        """Whether it is odd how long nothing has come."""
+        return now_ms >= self.silent_at()
 
     @property
     def load(self) -> int:
@@ -88,7 +108,9 @@ def best_of(entries: list[NodeLink], now_ms: int, rng: Rng) -> NodeLink | None:
     best_rank: tuple[int, int] | None = None
     for offset in range(count):
         entry = entries[(start + offset) % count]
-        if entry.ready:
+        if entry.silent(now_ms):
+            rank = (3, entry.load)
+        elif entry.ready:
             rank = (0, entry.load)
         elif entry.link is not None:
             rank = (1, entry.load)
@@ -99,6 +121,30 @@ def best_of(entries: list[NodeLink], now_ms: int, rng: Rng) -> NodeLink | None:
         if best_rank is None or rank < best_rank:
             best, best_rank = entry, rank
     return best
+
+
+def feature_level(entries: Iterable[NodeLink], name: str) -> int:
+    """The finalized level of a feature, as the connected ones said it last; 0: nobody did, or it is
+    off.
+    """
+    newest, level = -1, 0
+    for entry in entries:
+        link = entry.link
+        if link is not None and link.ready and link.features_epoch > newest:
+            newest, level = link.features_epoch, link.features.get(name, 0)
+    return level
+
+
+def serving(nodes: Mapping[int, NodeLink], api: ApiKey) -> int | None:
+    """See `Links.node_serving`: of these."""
+    best: tuple[int, bool, int] | None = None
+    for key, entry in nodes.items():
+        if entry.link is None:
+            continue
+        if entry.link.ready and entry.link.range_of(api) is not None:
+            rank = (entry.load, key != node_id_of(key), key)
+            best = rank if best is None else min(best, rank)
+    return None if best is None else best[2]
 
 
 def unsent(completed: Completed, key: int) -> list[tuple[Call, Answer]]:

@@ -1,8 +1,10 @@
 """When to ask for metadata, whom, and what to make of the answer (rules M1-M7).
 
-One request is in flight at most. A refresh is due when somebody asked for it or the view is too
-old, but never before the backoffs since the last attempt have passed: one after failures, one after
-answers that brought nothing new (a topic without a leader would otherwise be asked for in a loop).
+One request is in flight at most, of those that are waited for: where nothing comes of it for long,
+another node is asked, and what comes late is dropped. A refresh is due when somebody asked for it
+or the view is too old, but never before the backoffs since the last attempt have passed: one after
+failures, one after answers that brought nothing new (a topic without a leader would otherwise be
+asked for in a loop).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from kcore import errors
 from kcore.cluster.links import Links
 from kcore.cluster.view import Metadata, Taken
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer
+from kcore.connection.calls import Answer, Build, Done
 from kcore.errors import KafkaError
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.hints import Any
@@ -60,6 +62,8 @@ class Refresher:
         self._new: set[str] = set()  # of topics: to be asked for, and nothing else with them
         self._partial = False  # the request in flight, or the last one, is of those alone
         self._in_flight = False
+        self._node = -1  # that was asked last
+        self._turn = 0  # counts requests: only the last one's answer is taken
         self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
         self._asked_ids: frozenset[bytes] = frozenset()  # by the last request for names
@@ -69,7 +73,7 @@ class Refresher:
         self._equivalent = 0
         self._backoff_until = 0
         self._answered_at: int | None = None
-        self._seen_disconnects = 0
+        self._seen_alarms = 0
         self._missing: frozenset[str] = frozenset()
         # Called with topics that may not be read or named, and why: look-ups of them are over.
         self.refused: Callable[[set[str], KafkaError], None] = _nobody
@@ -174,9 +178,11 @@ class Refresher:
 
     def handle_tick(self, now_ms: int) -> None:
         """Ask if it is time and somebody can be asked."""
-        if self._links.disconnects != self._seen_disconnects:
-            self._seen_disconnects = self._links.disconnects
+        if self._links.alarms != self._seen_alarms:
+            self._seen_alarms = self._links.alarms
             self._view.requested = True
+            if self._in_flight and self._links.silent(self._node, now_ms):
+                self._in_flight = False  # whoever is asked now answers in its place
         if self._in_flight or now_ms < self._due_at():
             return
         node = self._links.least_loaded(now_ms)
@@ -187,17 +193,25 @@ class Refresher:
             self._equivalent = 0  # asked because of its age
         self._partial = not self._view.requested and now_ms < self._expires_at()
         self._view.requested = False
+        self._node = node
+        self._turn = turn = self._turn + 1
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
             self._asked_ids = ids
-            self._links.send(
-                node, ApiKey.METADATA, lambda _: names_request(ids), self._named, now_ms
-            )
-            self._in_flight = True  # behind it: see ClientCore.handle_interrupted
+            self._ask(lambda _: names_request(ids), self._named, now_ms)
             return
         self.requests += not self._partial
-        self._links.send(node, ApiKey.METADATA, self._build, self._done, now_ms)
-        self._in_flight = True
+        self._ask(lambda version: self._build(version, turn), self._done, now_ms)
+
+    def _ask(self, build: Build, take: Done, now_ms: int) -> None:
+        turn = self._turn
+
+        def done(answer: Answer, now_ms: int) -> None:
+            if turn == self._turn:
+                take(answer, now_ms)
+
+        self._links.send(self._node, ApiKey.METADATA, build, done, now_ms)
+        self._in_flight = True  # behind it: see ClientCore.handle_interrupted
 
     def _named(self, answer: Answer, now_ms: int) -> None:
         """Names of ids were told, with all else about their topics. Whoever wants to keep them says
@@ -217,11 +231,12 @@ class Refresher:
     def _wanted(self) -> set[str] | None:
         return None if self._topics is None else self._topics | self._transient.keys()
 
-    def _build(self, version: int) -> MetadataRequest:
+    def _build(self, version: int, turn: int) -> MetadataRequest:
         # Where a link had to be opened first it is written later: what has come up since is in it.
-        self._partial = self._partial and not self._view.requested
-        self._asked = set(self._new) if self._partial else self._wanted()
-        self._view.requested = bool(self._view.unnamed)
+        if turn == self._turn:
+            self._partial = self._partial and not self._view.requested
+            self._asked = set(self._new) if self._partial else self._wanted()
+            self._view.requested = bool(self._view.unnamed)
         may_create = self._may_create and self._config.allow_auto_create_topics
         return metadata_request(self._asked, version, may_create)
 

@@ -20,6 +20,7 @@ from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, Send
 from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
 from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
 from kcore.connection.measures import LinkMeasures
+from kcore.connection.options import LinkOptions
 from kcore.connection.pending import Call, Completed, never_built, never_done
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
@@ -38,7 +39,6 @@ from kcore.errors import (
 )
 from kcore.hints import TYPE_CHECKING, Any
 from kcore.timers import NEVER
-from kcore.values import Value, field
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
 from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse, Message
@@ -56,24 +56,6 @@ _TLS_ALERT = b"\x15\x03"
 
 # Asked for in every turn: a name of this module is found in a tenth of the time.
 _READY, _ENDED = LinkState.READY, LinkState.ENDED
-
-
-class LinkOptions(Value):
-    """What every link of one client has in common.
-
-    via: the proxy that all connections go through, for people; "" if there is none.
-    highest: API -> the highest version to speak, -1 for none at all (see kcore.wire.releases); what
-    it does not list is capped by nobody.
-    """
-
-    client_id: str
-    request_timeout_ms: int = 30_000
-    max_frame_bytes: int = limits.MAX_FRAME_BYTES
-    max_in_flight: int = 100
-    software_name: str = "kcore"
-    software_version: str = "0"
-    via: str = ""
-    highest: Mapping[ApiKey, int] = field(default_factory=dict)
 
 
 class Link:
@@ -203,6 +185,17 @@ class Link:
         if self._waiting and self.state is LinkState.READY and self._muted_until:
             first = min(first, self._muted_until)
         return first
+
+    def silent_at(self, since: int = 0) -> int:
+        """When it is odd that nothing has come: a tenth of the time that the oldest request may
+        take has passed since it was written (and since the broker could keep it no longer), and a
+        thirtieth since `since`. NEVER: nothing is asked.
+        """
+        if not self._in_flight:
+            return NEVER
+        oldest = self._in_flight[0]
+        written_at, tenth_ms = oldest.written_at, (oldest.expires_at - oldest.written_at) // 10
+        return max(written_at + tenth_ms + self._options.kept_ms, since + tenth_ms // 3 + 1)
 
     # -- requests ----------------------------------------------------------------------------------
 
@@ -413,7 +406,7 @@ class Link:
             self._in_flight.popleft()
             return True
         self._correlation_id = call.correlation_id = correlation_id
-        call.expires_at = now_ms + standing.timeout_ms
+        call.written_at, call.expires_at = now_ms, now_ms + standing.timeout_ms
         self._in_flight.rotate(-1)
         self._actions.append(Send(self.number, data))
         return True

@@ -104,7 +104,6 @@ class LinkMeasures:
         self.answered(node, call, size_bytes, 0, now_ms)
         if next_bytes:
             self.wrote(node, next_bytes, now_ms)
-            call.written_at = now_ms
 
     def answered(
         self, node: int, call: Call, size_bytes: int, throttle_ms: int, now_ms: int

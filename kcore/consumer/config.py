@@ -138,6 +138,10 @@ class ConsumerConfig(ClientConfig):
 
     # What the rooms take -------------------------------------------------------------------------
 
+    @property
+    def _kept_ms(self) -> int:
+        return self.fetch_max_wait_ms
+
     def fetch(self) -> FetchConfig:
         """Options of fetching."""
         return FetchConfig(

@@ -106,11 +106,15 @@ class ConsumerCore(ClientCore):
         """
         if self._closed:
             return NEVER
+        self._due_elsewhere = first = self._first_elsewhere()
+        return first if self._group is None else min(first, self._group.deadline())
+
+    def _first_elsewhere(self) -> int:
+        """What is due first, but for the group."""
         first = min(super().deadline(), self._fetcher.deadline())
         if self._closing_until is None:
             first = min(first, self._beginnings.deadline())
-        self._due_elsewhere = first
-        return first if self._group is None else min(first, self._group.deadline())
+        return first
 
     def _recover(self, now_ms: int) -> None:
         super()._recover(now_ms)
@@ -127,10 +131,16 @@ class ConsumerCore(ClientCore):
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
-        group = self._group
-        # Where it is known that nothing is due but in the group, the others are not asked.
-        if group is None or not 0 <= self._due <= now_ms < self._due_elsewhere:
+        if 0 <= self._due <= now_ms and self._due_elsewhere <= now_ms:
+            # Answers to standing questions may have put it off.
+            self._due_elsewhere = self._first_elsewhere()
+        group, elsewhere = self._group, self._due_elsewhere
+        if not 0 <= self._due <= now_ms < elsewhere:
             return super().handle_deadline(now_ms)
+        # Nothing is due but in the group: the others are not asked.
+        if group is None or group.calm(now_ms):
+            self._due = elsewhere if group is None else min(elsewhere, group.calm_deadline())
+            return False
         sends = self._links.sends
         if not group.repeat(now_ms):
             return super().handle_deadline(now_ms)

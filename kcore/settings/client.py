@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from kcore import __version__
 from kcore.cluster.config import LinksConfig
 from kcore.cluster.refresh import RefreshConfig
-from kcore.connection.link import LinkOptions
+from kcore.connection.options import LinkOptions
 from kcore.errors import KafkaConfigurationError
 from kcore.hints import TYPE_CHECKING, Any, TypeVar
 from kcore.limits import MAX_FRAME_BYTES, MAX_TIMEOUT_MS
@@ -151,6 +151,7 @@ class ClientConfig(Value):
             link=LinkOptions(
                 client_id=self.client_id,
                 request_timeout_ms=self.request_timeout_ms,
+                kept_ms=self._kept_ms,
                 max_frame_bytes=self.receive_message_max_bytes,
                 max_in_flight=self.max_in_flight_requests_per_connection,
                 software_version=__version__,
@@ -165,6 +166,11 @@ class ClientConfig(Value):
             connections_max_idle_ms=idle_ms,
             rebootstrap=self.metadata_recovery_strategy == "rebootstrap",
         )
+
+    @property
+    def _kept_ms(self) -> int:
+        """See LinkOptions."""
+        return 0
 
     def refresh(self) -> RefreshConfig:
         """Options of metadata."""

@@ -103,6 +103,10 @@ class ShareConsumerConfig(ClientConfig):
         """Whether no more records are acquired than are asked for."""
         return self.share_acquire_mode == RECORD_LIMIT
 
+    @property
+    def _kept_ms(self) -> int:
+        return self.fetch_max_wait_ms
+
     def group(self) -> ShareGroupConfig:
         """Options of the rooms."""
         return ShareGroupConfig(

@@ -5,7 +5,7 @@ import random
 from kcore.actions import Connect, Send
 from kcore.cluster.config import LinksConfig
 from kcore.cluster.links import Links
-from kcore.connection.link import LinkOptions
+from kcore.connection.options import LinkOptions
 from kcore.structs import Node
 from kcore.wire import frames
 from kcore.wire.apis import ApiKey

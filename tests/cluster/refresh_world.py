@@ -8,7 +8,7 @@ from kcore.cluster.lookup import TopicLookup
 from kcore.cluster.refresh import RefreshConfig, Refresher
 from kcore.cluster.view import Metadata
 from kcore.connection.calls import Answer
-from kcore.connection.link import LinkOptions
+from kcore.connection.options import LinkOptions
 from kcore.timers import NEVER
 from kcore.wire.messages import MetadataResponse as R
 

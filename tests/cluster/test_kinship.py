@@ -9,7 +9,7 @@ from kcore.cluster.config import LinksConfig
 from kcore.cluster.kinship import AWAY_MS, IN_A_ROW, Kinship
 from kcore.cluster.links import Links
 from kcore.connection.calls import Answer, Reach, keys_of
-from kcore.connection.link import LinkOptions
+from kcore.connection.options import LinkOptions
 from kcore.events import OtherClusterMet
 from kcore.structs import Node
 from kcore.wire.apis import ApiKey

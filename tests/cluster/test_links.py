@@ -72,19 +72,26 @@ def test_every_address_of_a_name_is_tried_at_once_and_waiting_calls_go_along():
     assert world.connects()[0].address_index == 0
 
 
+def over(links):
+    """When the set-up that is under way is over, since nothing came."""
+    while links._by_number:
+        now = links.deadline()
+        links.handle_deadline(now)
+    return now
+
+
 def test_a_set_up_that_hangs_moves_to_the_next_address_and_waits_longer():
     world = World()
     world.ask(-1, timeout=100_000)
     world.connects()
-    first = world.links.deadline()
+    first = over(world.links)
     assert 8_000 <= first <= 12_000
-    world.links.handle_deadline(first)
     assert [x for x in world.actions() if isinstance(x, Disconnect)]
     later = first + 2_000
     world.ask(-1, later, timeout=100_000)
     (second,) = world.connects()
     assert second.address_index == 1
-    assert world.links.deadline() - later >= 14_000
+    assert over(world.links) - later >= 14_000
 
 
 @pytest.mark.parametrize("how", ["closed", "garbled", "hung", "untrusted"])
@@ -99,8 +106,7 @@ def test_an_address_whose_broker_does_not_greet_is_followed_by_the_next(how):
         if how != "untrusted":
             world.links.handle_connected(connect.link, now)
         if how == "hung":
-            now = world.links.deadline()
-            world.links.handle_deadline(now)
+            now = over(world.links)
         elif how == "garbled":
             world.links.handle_data(connect.link, b"\xff" * 8, now)
         else:

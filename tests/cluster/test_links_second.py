@@ -85,7 +85,7 @@ def test_where_it_cannot_be_made_the_first_does(how):
     assert isinstance(other[0].error, DisconnectedError)
     assert (links.in_flight(1), links.in_flight(second)) == (3, 0)
     assert world.events == []  # nobody misses it
-    assert links.disconnects == 0
+    assert links.alarms == 0
     since = SECOND_SETUP_MS if how == "hangs" else 0
     again = links.retry_at(second)
     assert 0.8 * SECOND_AWAY_MS <= again - since <= 1.2 * SECOND_AWAY_MS
@@ -109,7 +109,7 @@ def test_where_the_first_is_gone_too_it_fails_like_any_other():
     world.links.handle_closed(connect.link, "refused", 0, more_addresses=False)
     world.settle()
     assert isinstance(answers[0].error, DisconnectedError)
-    assert world.links.disconnects == 1
+    assert world.links.alarms == 1
     assert [event.node_id for event in world.kinds(LinkClosed)] == [1]
     assert world.links.retry_at(world.links.second(1)) <= 60
 

@@ -207,9 +207,30 @@ def test_m3_a_failed_link_asks_for_a_refresh():
     world.tick(0)
     world.answer(0)
     assert world.refresher.deadline() > 100_000
-    world.links.disconnects += 1
+    world.links.alarms += 1
     world.tick(1_000)
     assert len(world.asked) == 1
+
+
+def test_a_node_of_which_nothing_comes_is_not_waited_for():
+    world = World()
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    world.links.alarms += 1
+    world.tick(3_000)
+    assert len(world.asked) == 1  # another one is late, and not this
+    world.links.silent = lambda node, now_ms: (node, now_ms) == (-1, 4_000)
+    world.links.alarms += 1
+    world.tick(4_000)
+    assert [at_ms for at_ms, _, _ in world.asked] == [0, 4_000]
+    late = world.asked.pop(0)[2]
+    late(Answer(None, DisconnectedError("gone"), 12, -1), 4_500)
+    assert world.refresher.deadline() == NEVER  # the other is still waited for
+    world.answer(5_000, topic())
+    assert world.view.partitions("t") == [0]
+    assert world.refresher.covered
+    late(Answer(R(), None, 12, -1), 6_000)
+    assert world.view.partitions("t") == [0]
 
 
 def test_m6_refused_topics_are_raised_and_missing_ones_said_when_that_changes():

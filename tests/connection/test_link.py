@@ -8,7 +8,8 @@ import pytest
 
 from kcore.actions import Disconnect, Send
 from kcore.connection.calls import ANSWERED
-from kcore.connection.link import Link, LinkOptions
+from kcore.connection.link import Link
+from kcore.connection.options import LinkOptions
 from kcore.connection.pending import Call
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (

@@ -10,7 +10,8 @@ from test_link import Peer as PlainPeer
 from kcore.actions import FetchToken
 from kcore.connection.authentication import RENEW_MS_MIN, Authentication
 from kcore.connection.credentials import DELEGATED, Credentials
-from kcore.connection.link import Link, LinkOptions
+from kcore.connection.link import Link
+from kcore.connection.options import LinkOptions
 from kcore.connection.states import LinkState
 from kcore.errors import (
     AuthenticationMethodNotSupported,

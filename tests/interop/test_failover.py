@@ -5,6 +5,8 @@ import time
 import pytest
 from confluent_kafka.admin import AdminClient
 
+import kcore
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 PARTITIONS = 6
@@ -78,3 +80,51 @@ def test_each_node_is_restarted_in_turn(kafka3, names, group_on, writer, quick, 
     group.wait_read(lambda: ends, timeout_s=90.0)
     group.stop()
     group.sessions.check(ends)
+
+
+def leading(admin, topic, node_id):
+    """Partitions that a node leads."""
+    (described,) = admin.describe_topics([topic])
+    return [p["partition_index"] for p in described["partitions"] if p["leader_id"] == node_id]
+
+
+@PROTOCOLS
+def test_a_leader_that_stands_still_is_waited_for_until_the_cluster_puts_it_out(
+    kafka3, names, options
+):
+    """Its connections stay, so that nothing says so but the others. (Clients that ask nobody wait
+    for as long as a request may take: a minute here.)
+    """
+    asked = {"bootstrap_servers": kafka3.bootstrap, "request_timeout_ms": 60_000}
+    kafka3.create_topic(names.topic, PARTITIONS)
+    gone = kafka3.nodes[1]
+    with (
+        kcore.Admin(**asked) as admin,
+        kcore.Producer(delivery_timeout_ms=120_000, **asked) as producer,
+        kcore.Consumer(
+            names.topic, group_id=names.group, auto_offset_reset="earliest", **asked, **options
+        ) as consumer,
+    ):
+        partitions = leading(admin, names.topic, gone.node_id)
+        assert partitions
+        for partition in range(PARTITIONS):  # they have a connection to every leader
+            producer.send(names.topic, b"before", partition=partition).get(30)
+        read = []
+        deadline_s = time.monotonic() + 60
+        while len(read) < PARTITIONS and time.monotonic() < deadline_s:
+            for records in consumer.poll(timeout_ms=200).values():
+                read += records
+        assert len(read) == PARTITIONS
+        gone.pause()
+        paused_s = time.monotonic()
+        sent = [producer.send(names.topic, b"after", partition=one) for one in partitions]
+        deadline_s = paused_s + 50
+        while len(read) < PARTITIONS + len(partitions) and time.monotonic() < deadline_s:
+            for records in consumer.poll(timeout_ms=200).values():
+                read += records
+        written = [future.get(timeout=1).partition for future in sent]
+        assert sorted(written) == partitions
+        found = [(one.partition, one.value) for one in read[PARTITIONS:]]
+        assert sorted(found) == [(one, b"after") for one in partitions]
+        consumer.commit()
+        print(f"on after {time.monotonic() - paused_s:.1f} s")
