@@ -131,8 +131,7 @@ class ConsumerCore(ClientCore):
 
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
-        if 0 <= self._due <= now_ms and self._due_elsewhere <= now_ms:
-            # Answers to standing questions may have put it off.
+        if 0 <= self._due <= now_ms and self._due_elsewhere <= now_ms:  # may have been put off
             self._due_elsewhere = self._first_elsewhere()
         group, elsewhere = self._group, self._due_elsewhere
         if not 0 <= self._due <= now_ms < elsewhere:
