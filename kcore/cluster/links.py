@@ -157,11 +157,13 @@ class Links:
         return key
 
     def release_bootstrap(self, now_ms: int) -> None:
-        """Close bootstrap links that nothing waits on, once real nodes are known."""
-        if any(entry.ready for key, entry in self._nodes.items() if key >= 0):
-            for entry in self._bootstrap:
-                if entry.link is not None and entry.load == 0:
-                    self._end(entry, DisconnectedError("bootstrap is over"), now_ms)
+        """Close bootstrap links that nothing waits on, once real nodes are known; and those of
+        which nothing comes: what waits there can be asked of the others.
+        """
+        over = any(entry.ready for key, entry in self._nodes.items() if key >= 0)
+        for entry in self._bootstrap:
+            if entry.link is not None and ((over and not entry.load) or entry.silent(now_ms)):
+                self._end(entry, DisconnectedError("bootstrap is over"), now_ms)
 
     # -- what the rooms above ask ------------------------------------------------------------------
 

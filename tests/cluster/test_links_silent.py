@@ -7,6 +7,7 @@ from kcore.actions import Send
 from kcore.cluster.config import LinksConfig
 from kcore.connection.options import LinkOptions
 from kcore.consumer.config import ConsumerConfig
+from kcore.errors import DisconnectedError
 from kcore.producer.config import ProducerConfig
 from kcore.share.config import ShareConsumerConfig
 from kcore.wire import frames
@@ -100,6 +101,18 @@ def test_of_several_bootstrap_servers_the_next_is_asked():
     world.ask(asked)
     assert alarms(world.links, 3_500) == [3_000]
     assert world.links.least_loaded(3_000) == {-1: -2, -2: -1}[asked]
+
+
+def test_what_waits_at_a_silent_bootstrap_server_goes_elsewhere_when_nodes_are_known():
+    world = World((("a", 1), ("b", 1)))
+    waits, others = world.ask(-1), world.ask(-2, 2_000)
+    world.links.set_nodes(nodes(1), 3_000)
+    world.links.release_bootstrap(2_999)
+    assert world.links.in_flight(-1) == 1
+    world.links.release_bootstrap(3_000)
+    world.settle(3_000)
+    assert isinstance(waits[0].error, DisconnectedError)
+    assert (others, world.links.in_flight(-2)) == ([], 1)
 
 
 def test_a_time_of_a_few_milliseconds_does_not_turn_in_a_circle():
