@@ -18,11 +18,12 @@ def main() -> None:
     try:
         try:
             from kcore.cli.commands import kcore  # noqa: PLC0415 - see above
+            from kcore.cli.endings import run  # noqa: PLC0415
         except ModuleNotFoundError as missing:
             if missing.name not in {"click", "rich"}:
                 raise
             sys.exit(_say_missing(missing.name))
-        kcore()
+        sys.exit(run(kcore))  # what is wrong before a verb runs: no room for a --help
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
 

@@ -147,6 +147,17 @@ def test_no_room_for_the_last_words_is_one_line(monkeypatch):
     assert done.stderr == "kcore: OSError: [Errno 28] No space left on device\n"
 
 
+@pytest.mark.parametrize("line", [["--help"], ["--version"], ["consume", "--help"]])
+def test_no_room_for_the_help_is_one_line(line):
+    program = "from kcore.cli.main import main; main()"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *line], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == endings.REFUSED
+    assert done.stderr == "kcore: OSError: [Errno 28] No space left on device\n"
+
+
 def test_a_row_is_a_line_however_long(capsys):
     page, rows = Page(), table("name", "value")
     rows.add_row("policy", "x" * 30_000)
