@@ -408,7 +408,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         cluster, server = self._running()
 
         def revive(now_ms: int) -> None:
-            if node in cluster.live or node not in cluster.nodes:
+            if node in cluster.live or node not in cluster.nodes or cluster.nodes[node].paused:
                 raise LookupError(f"node {node} is not down")
             server.listen(self._listener(cluster.addresses[node].port), cluster.nodes[node])
             cluster.start_node(node, now_ms)

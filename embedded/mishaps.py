@@ -164,8 +164,8 @@ class MishapVerbs:
 
     def pause(self, node: int) -> None:
         """Let a node stand still, as a process that is stopped: its connections stay open and new
-        ones are accepted, but nobody answers on them. It still leads what it led, as nobody takes
-        that away from it, and gets nothing from other nodes. LookupError if it is not up.
+        ones are accepted, but nobody answers on them. It still leads what it led, until `fence`
+        takes that away from it, and gets nothing from other nodes. LookupError if it is not up.
         """
         check("node", node, int, "the number of a node")
         cluster, server = self._running()
@@ -180,21 +180,44 @@ class MishapVerbs:
 
         server.call(pause)
 
+    def fence(self, node: int) -> None:
+        """Let the cluster put out a node that stands still, as a Kafka does after
+        broker.session.timeout.ms (9 s): others lead its partitions and keep its groups, and name it
+        to nobody, while its connections stay open. LookupError if it does not stand still.
+        """
+        check("node", node, int, "the number of a node")
+        cluster, server = self._running()
+
+        def fence(now_ms: int) -> None:
+            if node not in cluster.live or not self._stands_still(node):
+                raise LookupError(f"node {node} does not stand still: pause it")
+            cluster.fence_node(node, now_ms)
+
+        server.call(fence)
+
     def resume(self, node: int) -> None:
-        """Let it go on, with what has come meanwhile. LookupError if it is not up."""
+        """Let it go on, with what has come meanwhile. Of a node that was fenced the connections
+        end, and it follows those that lead now. LookupError if it is not up.
+        """
         check("node", node, int, "the number of a node")
         cluster, server = self._running()
 
         def resume(now_ms: int) -> None:
-            if node not in cluster.live:
+            if node not in cluster.live and not self._stands_still(node):
                 raise LookupError(f"node {node} is not up")
             cluster.nodes[node].resume(now_ms)
             for other in cluster.nodes:
                 if other != node:
                     cluster.replication.heal(node, other, now_ms)
+            if node not in cluster.live:
+                cluster.start_node(node, now_ms)
             server.look_again()
 
         server.call(resume)
+
+    def _stands_still(self, node: int) -> bool:
+        nodes = self._running()[0].nodes
+        return node in nodes and nodes[node].paused
 
     def _known(self, node: int) -> int:
         """The node, if it is one: LookupError."""

@@ -274,6 +274,13 @@ class Cluster:
                 partition.settle(now_ms)
         self.settle_coordinators(now_ms)
 
+    def fence_node(self, node_id: int, now_ms: int) -> None:
+        """The controller has heard nothing of a node for broker.session.timeout.ms: for all others
+        it is gone, while its connections stay.
+        """
+        self.stop_node(node_id, now_ms)
+        self.nodes[node_id].pause()
+
     def start_node(self, node_id: int, now_ms: int) -> None:
         """It is back: it cuts off what the leaders do not have and follows them, and leads what
         nobody else could. What else it led, it leads again when preferred leaders are elected.

@@ -181,3 +181,66 @@ def test_a_paused_node_gets_nothing_from_others_until_it_is_resumed(cluster):
     cluster.resume(other)
     writer.join(DEADLINE_S)
     assert partition.logs[other].end_offset == 1
+
+
+@pytest.fixture
+def frozen(cluster):
+    """A client that knows all nodes, and the number of one that stands still and leads."""
+    part = TopicPartition("t", 0)
+    node = cluster._cluster.topics.get("t").partitions[0].leader
+    # Of whom nothing comes for a tenth of the time the others are asked: and not after a minute.
+    options = {"request_timeout_ms": 6_000, "fetch_max_wait_ms": 100}
+    with consumer(cluster, auto_offset_reset="earliest", **options) as made:
+        made.assign([part])
+        cluster.produce("t", [(None, b"before")], 0)
+        assert read(made, 1) == {b"before"}
+        cluster.pause(node)
+        yield node, made
+
+
+def test_a_fenced_node_is_gone_for_the_others_and_says_nothing(cluster, frozen):
+    node, made = frozen
+    cluster.fence(node)
+    live = sorted({1, 2, 3} - {node})
+    assert cluster._cluster.live == live
+    assert cluster._cluster.topics.get("t").partitions[0].leader in live
+    assert sorted(cluster._cluster.topics.get("t").partitions[0].isr) == live
+    cluster.produce("t", [(None, b"after")], 0)
+    assert read(made, 1, 5) == {b"after"}  # before the time is over of what is asked there
+
+
+def test_a_fenced_node_comes_back(cluster, frozen):
+    node, made = frozen
+    cluster.fence(node)
+    cluster.produce("t", [(None, b"after")], 0)
+    cluster.resume(node)
+    partition = cluster._cluster.topics.get("t").partitions[0]
+    assert cluster._cluster.live == [1, 2, 3]
+    assert sorted(partition.isr) == [1, 2, 3]
+    assert partition.logs[node].end_offset == 2
+    assert read(made, 1) == {b"after"}
+    cluster.pause(node)
+    cluster.resume(node)
+    cluster.kill(node)
+    cluster.revive(node)
+    assert read(made, 1, 0.1) == set()
+
+
+def test_only_what_stands_still_is_fenced_and_it_is_not_down(cluster):
+    with pytest.raises(LookupError, match="node 2 does not stand still: pause it"):
+        cluster.fence(2)
+    with pytest.raises(LookupError, match="node 9 does not stand still"):
+        cluster.fence(9)
+    cluster.pause(2)
+    cluster.fence(2)
+    with pytest.raises(LookupError, match="node 2 does not stand still"):
+        cluster.fence(2)
+    for call in (cluster.kill, cluster.pause):
+        with pytest.raises(LookupError, match="node 2 is not up"):
+            call(2)
+    with pytest.raises(LookupError, match="node 2 is not down"):
+        cluster.revive(2)
+    cluster.resume(2)
+    cluster.kill(2)
+    with pytest.raises(LookupError, match="node 2 is not up"):
+        cluster.resume(2)
