@@ -220,6 +220,31 @@ def _node_pause(world: World, chance: Chance) -> None:
         world.at(until_ms, peer.resume)
 
 
+def _node_fence(world: World, chance: Chance) -> None:
+    able = [peer for peer in world.brokers.peers.values() if peer.up and not peer.paused]
+    if len(able) > 1:
+        peer = chance.one_of(able)
+        fenced_ms = world.now_ms + chance.between(200, 4_000)
+        until_ms = fenced_ms + chance.between(200, 8_000)
+        world.fault(Fault.NODE_FENCE, peer.name, until_ms=until_ms)
+        for wire in world.network.all_wires():
+            wire.excused = wire.excused or wire.node is peer
+        peer.pause()
+        world.at(fenced_ms, _fenced, world, peer)
+        world.at(until_ms, _fenced_back, world, peer)
+
+
+def _fenced(world: World, peer: NodePeer) -> None:
+    if peer.up and peer.paused:
+        world.brokers.fence(peer)
+
+
+def _fenced_back(world: World, peer: NodePeer) -> None:
+    if peer.paused:
+        _node_back(world, peer)
+        peer.resume()
+
+
 def _node_split(world: World, chance: Chance) -> None:
     nodes = list(world.brokers.peers.values())
     if len(nodes) < 2:
@@ -526,6 +551,7 @@ _ACTS: Final[dict[Fault, Act]] = {
     Fault.STALL: _stall,
     Fault.NODE_CRASH: _node_crash,
     Fault.NODE_PAUSE: _node_pause,
+    Fault.NODE_FENCE: _node_fence,
     Fault.NODE_SPLIT: _node_split,
     Fault.LAG: _lag,
     Fault.LEADER_MOVE: _leader_move,

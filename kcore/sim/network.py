@@ -326,7 +326,7 @@ class Network:
         if not wire.client_open:
             self._forget(wire)
             return
-        if wire.node.up and self._now() >= self.refused_until_ms:
+        if (wire.node.up or wire.node.paused) and self._now() >= self.refused_until_ms:
             wire.node_open = True
             wire.excused = wire.excused or wire.node.paused
             wire.node.wire_opened(wire.number, wire.client.name)

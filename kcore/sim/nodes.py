@@ -378,8 +378,19 @@ class Brokers:
         # Once more: of joins that it has answered with its last breath nobody hears.
         self.stage.judge.coordinators_moved()
 
+    def fence(self, peer: NodePeer) -> None:
+        """The others put out a node that stands still; its connections stay."""
+        peer.up = False
+        self.stage.trace.event(What.NODE_DOWN, peer.name)
+        self.stage.judge.coordinators_moved()
+        self.cluster.fence_node(peer.node_id, peer.local_ms)
+        self.drain()
+
     def start(self, peer: NodePeer) -> None:
         """It is back."""
+        if peer.paused:
+            peer.paused = False
+            peer.node.resume(peer.local_ms)
         peer.up = True
         peer.starts += 1
         self.stage.trace.event(What.NODE_UP, peer.name)

@@ -35,6 +35,7 @@ _OF_ALL: Final = {
     Fault.REFUSE,
     Fault.NODE_CRASH,
     Fault.NODE_PAUSE,
+    Fault.NODE_FENCE,
     Fault.NODE_SPLIT,
     Fault.COORDINATOR_MOVE,
     Fault.DOWNGRADE,

@@ -55,6 +55,7 @@ class Fault(Enum):
     EVICT = "evict"  # an admin client removes a member from its group
     RESET = "reset"  # a group is stopped, and its offsets are altered or deleted, or it is
     MIGRATE = "migrate"  # a member is started anew, of the other protocol in groups of both
+    NODE_FENCE = "node-fence"  # a node stands still, is put out by the others, and comes back
 
 
 _OF_SEVERAL_NODES: Final = {
@@ -62,6 +63,7 @@ _OF_SEVERAL_NODES: Final = {
     Fault.LAG,
     Fault.LEADER_MOVE,
     Fault.COORDINATOR_MOVE,
+    Fault.NODE_FENCE,
 }
 
 # Kinds that came later have draws of their own, so that seeds stay what they were.
@@ -78,6 +80,7 @@ _LATER: Final = {
     Fault.EVICT,
     Fault.RESET,
     Fault.MIGRATE,
+    Fault.NODE_FENCE,
 }
 # Those that an admin client is asked for.
 OPERATED: Final = {Fault.AUDIT, Fault.RETUNE, Fault.EVICT, Fault.RESET}

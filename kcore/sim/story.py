@@ -407,7 +407,7 @@ class _Teller:
             elif kind not in {Fault.ZOMBIE.value, Fault.CRASH.value, Fault.LEAVE.value}:
                 self._mark(lane, event, "fault", f"{kind}: {words}")
         node = self._story.nodes.get(event.who)
-        if node is not None and kind == Fault.NODE_PAUSE.value:
+        if node is not None and kind in {Fault.NODE_PAUSE.value, Fault.NODE_FENCE.value}:
             node["paused"].append([event.at_ms, until_ms])
 
     @property

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FAULTS: Final[dict[Fault, tuple[str, str]]] = {
     Fault.NODE_CRASH: ("nodes", "a node is gone, and comes back"),
     Fault.NODE_PAUSE: ("nodes", "a node stands still, and goes on"),
+    Fault.NODE_FENCE: ("nodes", "a node stands still, is put out by the others, and comes back"),
     Fault.NODE_SPLIT: ("nodes", "two nodes do not reach each other for a while"),
     Fault.LAG: ("nodes", "a node gets what others write late"),
     Fault.LEADER_MOVE: ("nodes", "another node leads a partition"),
