@@ -152,9 +152,7 @@ def stream(spark: Any, bootstrap: str, plan: SparkPlan) -> list[dict[str, Any]]:
                 runs[kind] = partial(streamed, jvm, shape.records, spark, kind, given, rows)
             found = side_by_side(runs, plan.rounds)
             agree(f"stream, {name}", found)
-            cells.append(
-                {"action": name, "limit": limit, "shape": shape._asdict(), "runs": found}
-            )
+            cells.append({"action": name, "limit": limit, "shape": shape._asdict(), "runs": found})
     return cells
 
 
