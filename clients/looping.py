@@ -159,10 +159,11 @@ class LoopLife:
         driver = getattr(self, "_driver", None)
         if driver is None or not driver.left:
             return
-        if driver.loop is not None and self._guard.usable:
+        told = driver.loop is not None and self._guard.usable
+        driver.abandon()
+        if told:  # behind it: with -W error this raises
             why = f"{self!r} was never {self._closed_word}"
             warnings.warn(why, ResourceWarning, stacklevel=2, source=self)
-        driver.abandon()
 
     def forked(self) -> None:
         """In the child of a fork (called by itself): every later call raises ForkedError."""

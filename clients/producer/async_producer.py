@@ -200,9 +200,10 @@ class AsyncProducer(AsyncTransactions, Measured):
         courier = getattr(self, "_courier", None)
         if courier is None or not courier.left:
             return
-        if courier.loop is not None:
-            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
+        told = courier.loop is not None
         courier.abandon()
+        if told:  # behind it: with -W error this raises
+            warnings.warn(f"{self!r} was never stopped", ResourceWarning, stacklevel=2, source=self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import socket
+import sys
 import threading
 import warnings
 import weakref
@@ -454,6 +455,28 @@ def test_dropped_without_stop_it_warns_and_frees_its_sockets(broker):
         assert anyloop.watched() == 0
 
     run(main())
+    wait_for_descriptors(before)
+
+
+@pytest.mark.parametrize("kind", [AsyncProducer, AsyncConsumer])
+def test_dropped_where_warnings_are_errors_it_frees_its_sockets(broker, monkeypatch, kind):
+    """As under pytest's `filterwarnings = error`: the warning is raised where it is given."""
+    before = descriptors()
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda it: said.append(str(it.exc_value)[-17:]))
+
+    async def main():
+        client = kind(bootstrap_servers=broker.bootstrap)
+        await client.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            del client
+            gc.collect()
+        await anyloop.sleep(0)
+        assert anyloop.watched() == 0
+
+    run(main())
+    assert said == ["was never stopped"]
     wait_for_descriptors(before)
 
 
