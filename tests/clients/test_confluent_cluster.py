@@ -9,10 +9,13 @@ import pytest
 from kcore.clients.stand_in.confluent import admin_metadata, admin_results, admin_values
 from kcore.clients.stand_in.confluent.admin_cluster import MetadataMethods
 from kcore.clients.stand_in.confluent.admin_desk import Desk
+from kcore.clients.stand_in.confluent.consumer import Consumer
 from kcore.clients.stand_in.confluent.errors import KafkaException
+from kcore.clients.stand_in.confluent.structures import TopicPartition
 from kcore.embedded import EmbeddedBroker
 
 THEIRS = confluent_kafka.admin
+THEIRS_RAISE = confluent_kafka.KafkaException
 OF_NUMBERS = {"state", "type", "leader_epoch", "offset", "low_watermark"}
 ENUMS = [
     name
@@ -66,11 +69,48 @@ def test_nobody_answers():
     client = Anyone(bootstrap_servers=["127.0.0.1:1"])
     with pytest.raises(KafkaException) as caught:
         client.list_topics(timeout=0.05)
-    assert caught.value.args[0].name() == "_TIMED_OUT"
+    assert caught.value.args[0].name() == "_TRANSPORT"
     client.desk.close()
     client.desk.close()
     with pytest.raises(TypeError, match="timeout"):
         client.list_topics(timeout="1")
+
+
+def test_a_broker_that_is_there_does_not_answer_in_time(anyone):
+    with EmbeddedBroker() as broker:
+        client = Anyone(bootstrap_servers=[broker.bootstrap])
+        assert client.list_topics(timeout=10).brokers
+        broker.pause(1)
+        with pytest.raises(KafkaException) as caught:
+            client.list_topics(timeout=0.05)
+        assert caught.value.args[0].name() == "_TIMED_OUT"
+        broker.resume(1)
+        client.desk.close()
+
+
+class Ours:
+    Consumer, TopicPartition = Consumer, TopicPartition
+
+
+QUESTIONS = {
+    "list_topics": lambda one, part: one.list_topics(timeout=0.3),
+    "watermarks": lambda one, part: one.get_watermark_offsets(part("t", 0), timeout=0.3),
+    "times": lambda one, part: one.offsets_for_times([part("t", 0, 1)], timeout=0.3),
+    "committed": lambda one, part: one.committed([part("t", 0)], timeout=0.3),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_no_broker_at_all_is_said_as_theirs_says_it(question):
+    names = []
+    for library, error in ((Ours, KafkaException), (confluent_kafka, THEIRS_RAISE)):
+        options = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
+        consumer = library.Consumer(options)
+        with pytest.raises(error) as caught:
+            QUESTIONS[question](consumer, library.TopicPartition)
+        names.append(caught.value.args[0].name())
+        consumer.close()
+    assert names[0] == names[1]
 
 
 @pytest.mark.parametrize("name", ENUMS)

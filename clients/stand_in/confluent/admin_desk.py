@@ -19,7 +19,12 @@ from kcore.admin.core import CLOSED, Procedure
 from kcore.clients.admin.async_admin import AsyncAdmin
 from kcore.clients.reporting import Reporter
 from kcore.connection.measures import LinkMeasures
-from kcore.errors import ForkedError, IllegalStateError
+from kcore.errors import (
+    ForkedError,
+    IllegalStateError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+)
 from kcore.events import Event
 
 Listen = Callable[[Event, int], None]
@@ -72,6 +77,15 @@ class _Asker(AsyncAdmin):
             self.calls -= 1
             if self._retired and not self.calls:
                 await self.close()
+
+    async def ask_anybody(self, procedure: Procedure[Any], timeout_ms: float) -> Any:
+        """As `ask`; where no broker is connected in time, the error is NoBrokersAvailable."""
+        try:
+            return await self.ask(procedure, timeout_ms)
+        except KafkaTimeoutError as error:
+            if self._engine.core.connected:
+                raise
+            raise NoBrokersAvailable(str(error)) from error
 
     def address(self, node: int) -> str:
         """Of a node by the number that metrics have."""
@@ -130,16 +144,22 @@ class Desk:
         answer.add_done_callback(partial(_hand_over, self._hands, done))
 
     def answer(self, procedure: Procedure[Any], timeout_s: float) -> Any:
-        """Ask, and wait for the answer; its error is raised. Errors: those of `ask`, too."""
-        return self._asked(procedure, timeout_s).result()
+        """Ask, and wait for the answer; its error is raised: NoBrokersAvailable where none could be
+        asked in time. Errors: those of `ask`, too.
+        """
+        return self._asked(procedure, timeout_s, anybody=True).result()
 
-    def _asked(self, procedure: Procedure[Any], timeout_s: float) -> Future[Any]:
+    def _asked(
+        self, procedure: Procedure[Any], timeout_s: float, *, anybody: bool = False
+    ) -> Future[Any]:
         if self._process != os.getpid():
             raise ForkedError("this client was made before a fork: make another one in the child")
         with self._lock:
             if self.closed:
                 raise IllegalStateError(CLOSED)
-            asking = self._asker.ask(procedure, timeout_s * 1000)
+            asker = self._asker
+            ask = asker.ask_anybody if anybody else asker.ask
+            asking = ask(procedure, timeout_s * 1000)
             return asyncio.run_coroutine_threadsafe(asking, self._begun())
 
     def use_password(self, username: str, password: str) -> None:

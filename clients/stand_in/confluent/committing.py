@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import (
+    CODES,
     KafkaError,
     failure,
     named,
@@ -32,7 +33,10 @@ from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.rebalances import Rebalances
 from kcore.clients.stand_in.confluent.structures import TopicPartition
 from kcore.errors import KafkaError as OurError
+from kcore.errors import KafkaTimeoutError
 from kcore.structs import TopicPartition as Place
+
+_COMMITTED: Final = "committed offsets"
 
 
 class Committing:
@@ -165,7 +169,7 @@ class Committing:
         with self._gate:
             reader = self._need()
             found = self._asked(
-                "committed offsets",
+                _COMMITTED,
                 lambda limit: reader.committed(set(wanted), metadata=True, timeout_ms=limit),
                 timeout,
             )
@@ -235,6 +239,9 @@ class Committing:
         except OurError as error:
             raised_now = raised(error)
             code = raised_now.args[0].code()
+            # Theirs waits for the coordinator, of what is committed.
+            if isinstance(error, KafkaTimeoutError) and what != _COMMITTED:
+                code = code if self._need().bootstrap_connected() else CODES["_ALL_BROKERS_DOWN"]
             why = f"Failed to get {what}: {words_of(code)}: {error}"
             raise type(raised_now)(KafkaError(code, why)) from error
 
