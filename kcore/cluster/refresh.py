@@ -15,7 +15,7 @@ from kcore import errors
 from kcore.cluster.links import Links
 from kcore.cluster.view import Metadata, Taken
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer, Build, Done
+from kcore.connection.calls import Answer, Build, Done, Message
 from kcore.errors import KafkaError
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.hints import Any
@@ -63,7 +63,7 @@ class Refresher:
         self._partial = False  # the request in flight, or the last one, is of those alone
         self._in_flight = False
         self._node = -1  # that was asked last
-        self._turn = 0  # counts requests: only the last one's answer is taken
+        self._turns = self._turn = 0  # of requests: whose answer is taken, the last one written
         self._covered = False
         self._asked: set[str] | None = set()  # by the request in flight, or the last one
         self._asked_ids: frozenset[bytes] = frozenset()  # by the last request for names
@@ -194,23 +194,28 @@ class Refresher:
         self._partial = not self._view.requested and now_ms < self._expires_at()
         self._view.requested = False
         self._node = node
-        self._turn = turn = self._turn + 1
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
             self._asked_ids = ids
             self._ask(lambda _: names_request(ids), self._named, now_ms)
             return
         self.requests += not self._partial
-        self._ask(lambda version: self._build(version, turn), self._done, now_ms)
+        self._ask(self._build, self._done, now_ms)
 
     def _ask(self, build: Build, take: Done, now_ms: int) -> None:
-        turn = self._turn
+        self._turns += 1
+        turn = self._turn = self._turns
+
+        def written(version: int) -> Message:
+            # One that was given up while its link was set up comes first if that is ready first.
+            self._turn = turn
+            return build(version)
 
         def done(answer: Answer, now_ms: int) -> None:
             if turn == self._turn:
                 take(answer, now_ms)
 
-        self._links.send(self._node, ApiKey.METADATA, build, done, now_ms)
+        self._links.send(self._node, ApiKey.METADATA, written, done, now_ms)
         self._in_flight = True  # behind it: see ClientCore.handle_interrupted
 
     def _named(self, answer: Answer, now_ms: int) -> None:
@@ -231,12 +236,11 @@ class Refresher:
     def _wanted(self) -> set[str] | None:
         return None if self._topics is None else self._topics | self._transient.keys()
 
-    def _build(self, version: int, turn: int) -> MetadataRequest:
+    def _build(self, version: int) -> MetadataRequest:
         # Where a link had to be opened first it is written later: what has come up since is in it.
-        if turn == self._turn:
-            self._partial = self._partial and not self._view.requested
-            self._asked = set(self._new) if self._partial else self._wanted()
-            self._view.requested = bool(self._view.unnamed)
+        self._partial = self._partial and not self._view.requested
+        self._asked = set(self._new) if self._partial else self._wanted()
+        self._view.requested = bool(self._view.unnamed)
         may_create = self._may_create and self._config.allow_auto_create_topics
         return metadata_request(self._asked, version, may_create)
 

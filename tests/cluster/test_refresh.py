@@ -233,6 +233,27 @@ def test_a_node_of_which_nothing_comes_is_not_waited_for():
     assert world.view.partitions("t") == [0]
 
 
+def test_a_set_up_that_took_long_is_not_for_nothing():
+    """Who was asked in its place may take as long (a proof of who we are, by Kerberos)."""
+    world = World()
+    calls = []
+    world.links.send = lambda node, api, build, done, now_ms: calls.append((build, done))
+    world.refresher.set_topics({"t"})
+    world.tick(0)
+    world.links.silent = lambda node, now_ms: True
+    world.links.alarms += 1
+    world.tick(3_000)
+    (build, done), (later, done_later) = calls
+    assert [one.name for one in build(12).topics] == ["t"]  # its link is ready now
+    brokers = [R.MetadataResponseBroker(node_id=1, host="h", port=9)]
+    done(Answer(R(brokers=brokers, topics=[topic()]), None, 12, -1), 5_000)
+    assert world.view.partitions("t") == [0]
+    assert world.refresher.covered
+    assert [one.name for one in later(12).topics] == ["t"]
+    done_later(Answer(R(brokers=brokers, topics=[topic(epoch=2)]), None, 12, -2), 8_000)
+    assert world.view.leader(TopicPartition("t", 0)).epoch == 2
+
+
 def test_m6_refused_topics_are_raised_and_missing_ones_said_when_that_changes():
     world = World()
     world.refresher.set_topics({"a", "b", "t"})
