@@ -1,10 +1,10 @@
 """When to ask for metadata, whom, and what to make of the answer (rules M1-M7).
 
 One request is in flight at most, of those that are waited for: where nothing comes of it for long,
-another node is asked, and what comes late is dropped. A refresh is due when somebody asked for it
-or the view is too old, but never before the backoffs since the last attempt have passed: one after
-failures, one after answers that brought nothing new (a topic without a leader would otherwise be
-asked for in a loop).
+another node is asked. What comes late is taken until a later request is answered: all brokers may
+be slow. A refresh is due when somebody asked for it or the view is too old, but never before the
+backoffs since the last attempt have passed: one after failures, one after answers that brought
+nothing new (a topic without a leader would otherwise be asked for in a loop).
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from kcore import errors
 from kcore.cluster.links import Links
 from kcore.cluster.view import Metadata, Taken
 from kcore.connection.backoff import exponential
-from kcore.connection.calls import Answer, Build, Done, Message
+from kcore.connection.calls import Answer, Build
 from kcore.errors import KafkaError
 from kcore.events import ErrorRaised, Event, MetadataUpdated, TopicsMissing
 from kcore.hints import Any
 from kcore.structs import Rng
 from kcore.timers import NEVER
-from kcore.values import Value
+from kcore.values import Value, field
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import MetadataRequest
 
 _RAISED = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+_Take = Callable[["_Request", Answer, int], None]
 
 
 class RefreshConfig(Value):
@@ -36,6 +38,13 @@ class RefreshConfig(Value):
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     allow_auto_create_topics: bool = True
+
+
+class _Request(Value, frozen=False, eq=False):
+    turn: int
+    number: int  # see Refresher.requests
+    partial: bool = False  # it is of new topics alone
+    asked: set[str] | None = field(default_factory=set)
 
 
 class Refresher:
@@ -60,12 +69,11 @@ class Refresher:
         self._may_create = True
         self._transient: dict[str, int] = {}
         self._new: set[str] = set()  # of topics: to be asked for, and nothing else with them
-        self._partial = False  # the request in flight, or the last one, is of those alone
         self._in_flight = False
         self._node = -1  # that was asked last
-        self._turns = self._turn = 0  # of requests: whose answer is taken, the last one written
+        self._turn = 0  # counts requests: the last one is waited for
+        self._taken = 0  # the last one that was answered: what is older is no news
         self._covered = False
-        self._asked: set[str] | None = set()  # by the request in flight, or the last one
         self._asked_ids: frozenset[bytes] = frozenset()  # by the last request for names
         self.requests = 0
         self.answered = 0
@@ -191,43 +199,50 @@ class Refresher:
         node = self._links.beside(node, now_ms)
         if self._answered_at is not None and not self._view.requested:
             self._equivalent = 0  # asked because of its age
-        self._partial = not self._view.requested and now_ms < self._expires_at()
+        partial = not self._view.requested and now_ms < self._expires_at()
         self._view.requested = False
         self._node = node
         if self._view.unnamed:
             ids, self._view.unnamed = self._view.unnamed, frozenset()
             self._asked_ids = ids
-            self._ask(lambda _: names_request(ids), self._named, now_ms)
+            request = self._next()
+            self._ask(request, lambda _: names_request(ids), self._named, now_ms)
             return
-        self.requests += not self._partial
-        self._ask(self._build, self._done, now_ms)
+        self.requests += not partial
+        request = self._next(partial)
+        self._ask(request, lambda version: self._build(request, version), self._done, now_ms)
 
-    def _ask(self, build: Build, take: Done, now_ms: int) -> None:
-        self._turns += 1
-        turn = self._turn = self._turns
+    def _next(self, partial: bool = False) -> _Request:
+        self._turn += 1
+        return _Request(self._turn, self.requests, partial)
 
-        def written(version: int) -> Message:
-            # One that was given up while its link was set up comes first if that is ready first.
-            self._turn = turn
-            return build(version)
-
+    def _ask(self, request: _Request, build: Build, take: _Take, now_ms: int) -> None:
         def done(answer: Answer, now_ms: int) -> None:
-            if turn == self._turn:
-                take(answer, now_ms)
+            waited_for = request.turn == self._turn
+            if waited_for:
+                self._in_flight = False
+            body = answer.body
+            if body is None or body.error_code:
+                if waited_for:  # else another one is, which may be answered yet
+                    self._refused(answer, now_ms)
+            elif request.turn > self._taken:
+                self._taken = request.turn
+                take(request, answer, now_ms)
 
-        self._links.send(self._node, ApiKey.METADATA, written, done, now_ms)
+        self._links.send(self._node, ApiKey.METADATA, build, done, now_ms)
         self._in_flight = True  # behind it: see ClientCore.handle_interrupted
 
-    def _named(self, answer: Answer, now_ms: int) -> None:
+    def _refused(self, answer: Answer, now_ms: int) -> None:
+        body = answer.body
+        if body is not None and body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+            self._links.set_nodes([], now_ms)  # only the bootstrap is left (KIP-1102)
+        self._failed(now_ms)
+
+    def _named(self, _request: _Request, answer: Answer, now_ms: int) -> None:
         """Names of ids were told, with all else about their topics. Whoever wants to keep them says
         so by `set_topics`; an id that is not known is asked for again by who needs it.
         """
-        self._in_flight = False
-        body = answer.body
-        if body is None or body.error_code:
-            self._failed(now_ms)
-            return
-        self._view.take(body, answer.version, keep=None)
+        self._view.take(answer.body, answer.version, keep=None)
         self._links.set_nodes(self._view.nodes(), now_ms)
         self._backoff_until = now_ms + self._backoff(0)
         self._view.requested = True  # what was to be asked for by name
@@ -236,42 +251,36 @@ class Refresher:
     def _wanted(self) -> set[str] | None:
         return None if self._topics is None else self._topics | self._transient.keys()
 
-    def _build(self, version: int) -> MetadataRequest:
+    def _build(self, request: _Request, version: int) -> MetadataRequest:
         # Where a link had to be opened first it is written later: what has come up since is in it.
-        self._partial = self._partial and not self._view.requested
-        self._asked = set(self._new) if self._partial else self._wanted()
-        self._view.requested = bool(self._view.unnamed)
+        if request.turn == self._turn:
+            request.partial = request.partial and not self._view.requested
+            self._view.requested = bool(self._view.unnamed)
+        request.asked = set(self._new) if request.partial else self._wanted()
         may_create = self._may_create and self._config.allow_auto_create_topics
-        return metadata_request(self._asked, version, may_create)
+        return metadata_request(request.asked, version, may_create)
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def _done(self, answer: Answer, now_ms: int) -> None:
-        self._in_flight = False
-        body = answer.body
-        if body is None or body.error_code:
-            if body is not None and body.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
-                self._links.set_nodes([], now_ms)  # only the bootstrap is left (KIP-1102)
-            self._failed(now_ms)
-            return
+    def _done(self, request: _Request, answer: Answer, now_ms: int) -> None:
         wanted = self._wanted()
-        taken = self._view.take(body, answer.version, keep=wanted or set())
+        taken = self._view.take(answer.body, answer.version, keep=wanted or set())
         if not taken.brokers:
             self._failed(now_ms)
             return
         self._failures = 0
-        if not self._partial:
+        if not request.partial:
             self._answered_at = now_ms
-            self.answered = self.requests  # one is in flight at most
+            self.answered = request.number
         self._links.set_nodes(self._view.nodes(), now_ms)
         self._links.release_bootstrap(now_ms)
         self._judge(taken)
         # Even a good answer is followed by a pause; answers without news by longer and longer ones.
         self._equivalent = 0 if taken.newer else self._equivalent + 1
         self._backoff_until = now_ms + self._backoff(max(0, self._equivalent - 1))
-        self._new -= self._asked or set()
+        self._new -= request.asked or set()
         self._covered = True
-        asked = wanted if self._partial else self._asked
+        asked = wanted if request.partial else request.asked
         if self._new or (asked is not None and (wanted is None or not wanted <= asked)):
             self._view.requested |= not self._new
             self._hurry()  # topics were added while this request was under way
