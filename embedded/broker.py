@@ -399,6 +399,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
                 raise LookupError(f"node {node} is not up")
             server.refuse(cluster.nodes[node])
             cluster.stop_node(node, now_ms)
+            self._join_all(node, now_ms)  # it may have stood still
 
         server.call(kill)
 

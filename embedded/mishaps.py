@@ -140,7 +140,7 @@ class MishapVerbs:
 
         def restore(now_ms: int) -> None:
             for pair in cut:
-                cluster.replication.heal(*pair, now_ms)
+                self._join(*pair, now_ms)
             for node_id in late:
                 cluster.replication.set_lag(node_id, 0, now_ms)
             cluster.mishaps.mend_links()
@@ -206,14 +206,24 @@ class MishapVerbs:
             if node not in cluster.live and not self._stands_still(node):
                 raise LookupError(f"node {node} is not up")
             cluster.nodes[node].resume(now_ms)
-            for other in cluster.nodes:
-                if other != node:
-                    cluster.replication.heal(node, other, now_ms)
+            self._join_all(node, now_ms)
             if node not in cluster.live:
                 cluster.start_node(node, now_ms)
             server.look_again()
 
         server.call(resume)
+
+    def _join_all(self, node: int, now_ms: int) -> None:
+        """A node stands still no more: what passes between it and others passes again."""
+        for other in self._running()[0].nodes:
+            if other != node:
+                self._join(node, other, now_ms)
+
+    def _join(self, node: int, other: int, now_ms: int) -> None:
+        """Let everything pass between two nodes, unless something else is in the way."""
+        apart = (node, other) in self._cut or (other, node) in self._cut
+        if not (apart or self._stands_still(node) or self._stands_still(other)):
+            self._running()[0].replication.heal(node, other, now_ms)
 
     def _stands_still(self, node: int) -> bool:
         nodes = self._running()[0].nodes

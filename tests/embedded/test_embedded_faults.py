@@ -7,6 +7,7 @@ import pytest
 
 import kcore
 from kcore import TopicPartition
+from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import KafkaTimeoutError, NoBrokersAvailable
 
@@ -244,3 +245,62 @@ def test_only_what_stands_still_is_fenced_and_it_is_not_down(cluster):
     cluster.kill(2)
     with pytest.raises(LookupError, match="node 2 is not up"):
         cluster.resume(2)
+
+
+@pytest.fixture
+def impatient():
+    """Nodes that wait for one of which nothing comes for 50 ms, and not for 30 s."""
+    config = BrokerConfig(replica_lag_time_max_ms=50)
+    with EmbeddedBroker(nodes=3, config=config, in_memory=True) as broker:
+        broker.create_topic("t", 3, replication_factor=3)
+        yield broker
+
+
+def follower(broker):
+    """Who follows in t-0, and how to ask how much a node has of it."""
+    partition = broker._cluster.topics.get("t").partitions[0]
+    first, second = sorted({1, 2, 3} - {partition.leader})
+    return first, second, lambda node: partition.logs[node].end_offset
+
+
+def test_a_node_that_stood_still_and_was_killed_follows_again_when_it_is_back(impatient):
+    node, _, has = follower(impatient)
+    impatient.pause(node)
+    impatient.kill(node)
+    impatient.revive(node)
+    impatient.produce("t", [(None, b"v")], 0)
+    assert has(node) == 1
+
+
+def test_of_two_that_stand_still_one_goes_on_alone(impatient):
+    node, other, has = follower(impatient)
+    leader = 6 - node - other
+    impatient.pause(node)
+    impatient.pause(leader)
+    impatient.resume(leader)
+    impatient.produce("t", [(None, b"v")], 0)
+    assert (has(node), has(other)) == (0, 1)
+    impatient.resume(node)
+    assert has(node) == 1
+
+
+def test_what_does_not_pass_between_nodes_does_not_when_one_has_stood_still(impatient):
+    node, _, has = follower(impatient)
+    impatient.drop_replication(node, impatient._cluster.topics.get("t").partitions[0].leader)
+    impatient.pause(node)
+    impatient.resume(node)
+    impatient.produce("t", [(None, b"v")], 0)
+    assert has(node) == 0
+    impatient.restore_links()
+    assert has(node) == 1
+
+
+def test_what_passes_again_between_nodes_does_not_to_one_that_stands_still(impatient):
+    node, _, has = follower(impatient)
+    impatient.drop_replication(node, impatient._cluster.topics.get("t").partitions[0].leader)
+    impatient.pause(node)
+    impatient.restore_links()
+    impatient.produce("t", [(None, b"v")], 0)
+    assert has(node) == 0
+    impatient.resume(node)
+    assert has(node) == 1
