@@ -188,14 +188,15 @@ class Link:
 
     def silent_at(self, since: int = 0) -> int:
         """When it is odd that nothing has come: a tenth of the time that the oldest request may
-        take has passed since it was written (and since the broker could keep it no longer), and a
-        thirtieth since `since`. NEVER: nothing is asked.
+        take has passed since it was written (and since the broker could keep it no longer, or read
+        nothing, as it had muted us), and a thirtieth since `since`. NEVER: nothing is asked.
         """
         if not self._in_flight:
             return NEVER
         oldest = self._in_flight[0]
-        written_at, tenth_ms = oldest.written_at, (oldest.expires_at - oldest.written_at) // 10
-        return max(written_at + tenth_ms + self._options.kept_ms, since + tenth_ms // 3 + 1)
+        tenth_ms = (oldest.expires_at - oldest.written_at) // 10
+        read_at = max(oldest.written_at, self._muted_until)
+        return max(read_at + tenth_ms + self._options.kept_ms, since + tenth_ms // 3 + 1)
 
     # -- requests ----------------------------------------------------------------------------------
 

@@ -132,3 +132,18 @@ def test_a_time_of_a_few_milliseconds_does_not_turn_in_a_circle():
 )
 def test_what_brokers_may_keep_is_no_reason(config, kept_ms):
     assert config.links().link.kept_ms == kept_ms
+
+
+def test_who_is_throttled_is_not_in_doubt():
+    """A broker reads nothing of a connection that it has muted (KIP-219), and says how long."""
+    world = two_nodes()
+    link = world.open(1)
+    world.ask(1, 0)
+    world.ask(1, 0)
+    requests = [
+        frames.decode_request(memoryview(one.data)[4:])
+        for one in world.actions()
+        if isinstance(one, Send)
+    ]
+    world.answer(link, requests[0], R(throttle_time_ms=10_000), 100)
+    assert alarms(world.links, 14_000) == [13_100]
