@@ -479,10 +479,11 @@ class Links:
         for entry in self._nodes.values():
             link = entry.link
             if link is not None:
-                silent_at = entry.silent_at(entry.asked_about_at)
-                first = min(first, link.deadline(), silent_at)
+                first = min(first, link.deadline())
                 if link.load == 0:
                     first = min(first, link.last_used_at + self._config.connections_max_idle_ms)
+                else:
+                    first = min(first, entry.silent_at(entry.asked_about_at))
         return first
 
     def close(self, now_ms: int) -> None:

@@ -55,7 +55,7 @@ _GREETING_VERSION = 3
 _TLS_ALERT = b"\x15\x03"
 
 # Asked for in every turn: a name of this module is found in a tenth of the time.
-_READY, _ENDED = LinkState.READY, LinkState.ENDED
+_READY, _RENEWING, _ENDED = LinkState.READY, LinkState.RENEWING, LinkState.ENDED
 
 
 class Link:
@@ -147,7 +147,7 @@ class Link:
     @property
     def ready(self) -> bool:
         """Set up: requests go out at once, or in a moment while the session is renewed."""
-        return self.state in {LinkState.READY, LinkState.RENEWING}
+        return self.state is _READY or self.state is _RENEWING
 
     @property
     def ended(self) -> bool:
