@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kcore.wire.apis import ApiKey
 
 _SIGNS: tuple[tuple[tuple[int, int], ApiKey, int], ...] = (
+    ((4, 4), ApiKey.TXN_OFFSET_COMMIT, 6),
     ((4, 3), ApiKey.DESCRIBE_LOG_DIRS, 5),
     ((4, 2), ApiKey.OFFSET_COMMIT, 10),
     ((4, 1), ApiKey.FETCH, 18),

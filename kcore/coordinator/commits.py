@@ -100,7 +100,7 @@ class Commits:
         response, wanted = txn_commit_response(self._context.topics, request)
         error = self._check(
             request.group_id,
-            request.generation_id,
+            request.generation_id_or_member_epoch,
             request.member_id,
             request.group_instance_id,
             wanted,

@@ -1,6 +1,6 @@
 """Broker errors about access, versions, whole topics, the cluster, its quorum: a class per code.
 
-Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.3).
+Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.4).
 """
 
 from __future__ import annotations
@@ -258,6 +258,12 @@ class DuplicateVoterError(BrokerResponseError, code=126, name="DUPLICATE_VOTER")
 
 class VoterNotFoundError(BrokerResponseError, code=127, name="VOTER_NOT_FOUND"):
     """The replica is no voter."""
+
+
+class ControllerIdNotRegisteredError(
+    BrokerResponseError, code=136, name="CONTROLLER_ID_NOT_REGISTERED"
+):
+    """No controller of this id is registered."""
 
 
 # Other names of the same errors: aiokafka's, Java's, and kafka-python's older ones.

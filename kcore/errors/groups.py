@@ -1,6 +1,6 @@
 """Broker errors of consumer groups, transactions, share and streams groups: a class per code.
 
-Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.3).
+Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.4).
 """
 
 from __future__ import annotations
@@ -199,6 +199,16 @@ class ShareSessionLimitReachedError(
     RetriableError, BrokerResponseError, code=133, name="SHARE_SESSION_LIMIT_REACHED"
 ):
     """The broker holds as many share sessions as it may (KIP-932)."""
+
+
+class GroupDeletionFailedError(BrokerResponseError, code=134, name="GROUP_DELETION_FAILED"):
+    """The group could not be deleted; the broker says why (KIP-1331)."""
+
+
+class StreamsTopologyDescriptionUpdateFailedError(
+    BrokerResponseError, code=135, name="STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED"
+):
+    """The broker could not keep the description of a topology (KIP-1331)."""
 
 
 # Other names of the same errors: aiokafka's, Java's, and kafka-python's older ones.

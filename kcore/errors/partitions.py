@@ -1,6 +1,6 @@
 """Broker errors about topics, partitions, records and offsets in a log: one class per code.
 
-Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.3).
+Codes, names and what can be retried: Java's `org.apache.kafka.common.protocol.Errors` (4.4).
 """
 
 from __future__ import annotations

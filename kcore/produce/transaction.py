@@ -178,6 +178,7 @@ class Transaction(TransactionVerbs):
         if step is Step.COMMIT_OFFSETS:
             self._started = True
             head = self._offsets[0]
+            highest = highest or requests.TXN_COMMIT_MAX
             return partial(requests.commit_offsets, *me, head.group, head.left), highest
         self._told_to_end = True
         body = EndTxnRequest(

@@ -37,6 +37,8 @@ EXPLICIT_MAX: Final[Mapping[ApiKey, int]] = {
 ADD_PARTITIONS_MAX: Final = 3
 # 6 is not stable yet.
 INIT_MAX: Final = 5
+# Above they name topics by their ids (KIP-1319).
+TXN_COMMIT_MAX: Final = 5
 
 # InitProducerId: a producer that names itself keeps what it has (KIP-360).
 BUMP_SINCE: Final = 3
@@ -156,7 +158,7 @@ def commit_offsets(
         ],
     )
     if version >= _GROUP_METADATA_SINCE:
-        request.generation_id = group.generation_id
+        request.generation_id_or_member_epoch = group.generation_id
         request.member_id = group.member_id
         request.group_instance_id = group.group_instance_id
     elif group.generation_id >= 0 or group.member_id or group.group_instance_id is not None:

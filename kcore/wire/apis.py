@@ -2,8 +2,8 @@
 
 Every version in API_TABLE can be written and read in both directions. The lowest is the lowest that
 a 4.x broker serves (KIP-896), which is below what any broker since 2.1 offers as its highest; the
-highest is the highest stable one of Kafka 4.3. Sources: the message definitions in kafka-clients
-4.3.1; KIP-35 and KIP-511 for the negotiation.
+highest is the highest stable one of Kafka 4.4. Sources: the message definitions in kafka-clients
+4.4.0; KIP-35 and KIP-511 for the negotiation.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = 93
+    UNREGISTER_CONTROLLER = 94
 
     @property
     def stem(self) -> str:
@@ -138,7 +140,7 @@ _APIS = (
     Api(ApiKey.DESCRIBE_GROUPS, 0, 6),
     Api(ApiKey.LIST_GROUPS, 0, 5),
     Api(ApiKey.SASL_HANDSHAKE, 0, 1),
-    Api(ApiKey.API_VERSIONS, 0, 4),
+    Api(ApiKey.API_VERSIONS, 0, 5),
     Api(ApiKey.CREATE_TOPICS, 2, 7),
     Api(ApiKey.DELETE_TOPICS, 1, 6),
     Api(ApiKey.DELETE_RECORDS, 0, 2),
@@ -148,7 +150,7 @@ _APIS = (
     Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4),
     Api(ApiKey.END_TXN, 0, 5),
     Api(ApiKey.WRITE_TXN_MARKERS, 1, 2),
-    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5),
+    Api(ApiKey.TXN_OFFSET_COMMIT, 0, 6),
     Api(ApiKey.DESCRIBE_ACLS, 1, 3),
     Api(ApiKey.CREATE_ACLS, 1, 3),
     Api(ApiKey.DELETE_ACLS, 1, 3),
@@ -162,7 +164,7 @@ _APIS = (
     Api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2),
     Api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2),
     Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3),
-    Api(ApiKey.DELETE_GROUPS, 0, 2),
+    Api(ApiKey.DELETE_GROUPS, 0, 3),
     Api(ApiKey.ELECT_LEADERS, 0, 2),
     Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
     Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1),
@@ -191,11 +193,13 @@ _APIS = (
     Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2),
     Api(ApiKey.ADD_RAFT_VOTER, 0, 1),
     Api(ApiKey.REMOVE_RAFT_VOTER, 0, 0),
-    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0),
-    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 1),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 1),
     Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1),
     Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0),
     Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0),
+    Api(ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, 0, 0),
+    Api(ApiKey.UNREGISTER_CONTROLLER, 0, 0),
 )
 
 API_TABLE: dict[ApiKey, Api] = {api.key: api for api in _APIS}

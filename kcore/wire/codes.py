@@ -1,6 +1,6 @@
 """Kafka's error codes up to 4.3, and which of them its Java client calls retriable.
 
-Source: `org.apache.kafka.common.protocol.Errors` of kafka-clients 4.3.1. `kcore.errors` has an
+Source: `org.apache.kafka.common.protocol.Errors` of kafka-clients 4.4.0. `kcore.errors` has an
 exception for each; this module is only numbers.
 """
 
@@ -147,6 +147,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 # Java: RetriableException. The same request may succeed later.

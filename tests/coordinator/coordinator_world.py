@@ -283,7 +283,7 @@ class World:
             producer_id=producer,
             producer_epoch=epoch,
             member_id=member_id,
-            generation_id=generation,
+            generation_id_or_member_epoch=generation,
             topics=[
                 R.TxnOffsetCommitRequestTopic(
                     name=topic,

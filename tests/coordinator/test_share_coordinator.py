@@ -298,7 +298,7 @@ def _commit_in_transaction():
     topic = R.TxnOffsetCommitRequestTopic(
         name="foo", partitions=[R.TxnOffsetCommitRequestPartition(committed_offset=1)]
     )
-    return R(group_id="g", generation_id=-1, topics=[topic])
+    return R(group_id="g", generation_id_or_member_epoch=-1, topics=[topic])
 
 
 def _join():

@@ -102,7 +102,7 @@ def test_what_is_asked_with_version_1():
     desk.find("g")
     request = desk.commit_offsets()
     assert desk.version == 4
-    assert (request.member_id, request.generation_id) == ("member", 3)
+    assert (request.member_id, request.generation_id_or_member_epoch) == ("member", 3)
     assert request.group_instance_id == "instance"
     (one,) = request.topics[0].partitions
     assert (one.committed_offset, one.committed_metadata, one.committed_leader_epoch) == (

@@ -1,4 +1,4 @@
-"""Our tables against the message definitions inside Kafka's jars (4.3.1)."""
+"""Our tables against the message definitions inside Kafka's jars (4.4.0)."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """Vectors: bodies of messages as Kafka's Java classes write them, beside the value in Kafka's JSON.
 
 `vectors/*.json` holds one for each version of each message, made up at random from a seed: their
-values by `wire_samples`, their bytes by `tests/java/WriteVectors.java` with kafka-clients 4.3.1.
+values by `wire_samples`, their bytes by `tests/java/WriteVectors.java` with kafka-clients 4.4.0.
 `python tests/wire/wire_vectors.py` makes them anew.
 """
 

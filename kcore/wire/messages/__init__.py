@@ -239,6 +239,10 @@ if TYPE_CHECKING:
         StreamsGroupTopologyKey,
         StreamsGroupTopologyValue,
     )
+    from kcore.wire.messages.streams_group_topology_description_update import (
+        StreamsGroupTopologyDescriptionUpdateRequest,
+        StreamsGroupTopologyDescriptionUpdateResponse,
+    )
     from kcore.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
     from kcore.wire.messages.transaction_records import TransactionLogKey, TransactionLogValue
     from kcore.wire.messages.txn_offset_commit import (
@@ -248,6 +252,10 @@ if TYPE_CHECKING:
     from kcore.wire.messages.unregister_broker import (
         UnregisterBrokerRequest,
         UnregisterBrokerResponse,
+    )
+    from kcore.wire.messages.unregister_controller import (
+        UnregisterControllerRequest,
+        UnregisterControllerResponse,
     )
     from kcore.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
     from kcore.wire.messages.write_txn_markers import (
@@ -439,6 +447,8 @@ __all__ = [
     "StreamsGroupTargetAssignmentMemberValue",
     "StreamsGroupTargetAssignmentMetadataKey",
     "StreamsGroupTargetAssignmentMetadataValue",
+    "StreamsGroupTopologyDescriptionUpdateRequest",
+    "StreamsGroupTopologyDescriptionUpdateResponse",
     "StreamsGroupTopologyKey",
     "StreamsGroupTopologyValue",
     "Struct",
@@ -450,6 +460,8 @@ __all__ = [
     "TxnOffsetCommitResponse",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
+    "UnregisterControllerRequest",
+    "UnregisterControllerResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
     "WriteTxnMarkersRequest",
@@ -638,6 +650,8 @@ _HOMES = {
     "StreamsGroupTargetAssignmentMemberValue": "streams_group_records",
     "StreamsGroupTargetAssignmentMetadataKey": "streams_group_records",
     "StreamsGroupTargetAssignmentMetadataValue": "streams_group_records",
+    "StreamsGroupTopologyDescriptionUpdateRequest": "streams_group_topology_description_update",
+    "StreamsGroupTopologyDescriptionUpdateResponse": "streams_group_topology_description_update",
     "StreamsGroupTopologyKey": "streams_group_records",
     "StreamsGroupTopologyValue": "streams_group_records",
     "SyncGroupRequest": "sync_group",
@@ -648,6 +662,8 @@ _HOMES = {
     "TxnOffsetCommitResponse": "txn_offset_commit",
     "UnregisterBrokerRequest": "unregister_broker",
     "UnregisterBrokerResponse": "unregister_broker",
+    "UnregisterControllerRequest": "unregister_controller",
+    "UnregisterControllerResponse": "unregister_controller",
     "UpdateFeaturesRequest": "update_features",
     "UpdateFeaturesResponse": "update_features",
     "WriteTxnMarkersRequest": "write_txn_markers",

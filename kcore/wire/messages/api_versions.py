@@ -10,14 +10,16 @@ from kcore.wire.message import UNSET, Fields, Message, Struct
 
 
 class ApiVersionsRequest(Message):
-    __slots__ = ("client_software_name", "client_software_version")
+    __slots__ = ("client_software_name", "client_software_version", "cluster_id", "node_id")
 
     API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 4)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("client_software_name", "string", 3, 32767, -1, -1, "", -1, True, False),
         ("client_software_version", "string", 3, 32767, -1, -1, "", -1, True, False),
+        ("cluster_id", "string", 5, 32767, 5, 32767, None, -1, True, False),
+        ("node_id", "int32", 5, 32767, -1, -1, -1, -1, True, False),
     )
 
     def __init__(
@@ -25,16 +27,20 @@ class ApiVersionsRequest(Message):
         *,
         client_software_name: str = "",
         client_software_version: str = "",
+        cluster_id: str | None = None,
+        node_id: int = -1,
     ) -> None:
         self.client_software_name = client_software_name
         self.client_software_version = client_software_version
+        self.cluster_id = cluster_id
+        self.node_id = node_id
 
 
 class ApiVersionsResponse(Message):
     __slots__ = ("error_code", "api_keys", "throttle_time_ms", "supported_features", "finalized_features_epoch", "finalized_features", "zk_migration_ready")
 
     API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 4)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),

@@ -13,7 +13,7 @@ class DeleteGroupsRequest(Message):
     __slots__ = ("groups_names",)
 
     API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 2)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 3)
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
         ("groups_names", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
@@ -31,7 +31,7 @@ class DeleteGroupsResponse(Message):
     __slots__ = ("throttle_time_ms", "results")
 
     API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 2)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 3)
     FLEXIBLE_FROM: ClassVar[int | None] = 2
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
@@ -39,11 +39,12 @@ class DeleteGroupsResponse(Message):
     )
 
     class DeletableGroupResult(Struct):
-        __slots__ = ("group_id", "error_code")
+        __slots__ = ("group_id", "error_code", "error_message")
 
         FIELDS: ClassVar[Fields] = (
             ("group_id", "string", 0, 32767, -1, -1, "", -1, False, False),
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
+            ("error_message", "string", 3, 32767, 3, 32767, None, -1, True, False),
         )
 
         def __init__(
@@ -51,9 +52,11 @@ class DeleteGroupsResponse(Message):
             *,
             group_id: str = "",
             error_code: int = 0,
+            error_message: str | None = None,
         ) -> None:
             self.group_id = group_id
             self.error_code = error_code
+            self.error_message = error_message
 
     def __init__(
         self,

@@ -10,14 +10,15 @@ from kcore.wire.message import UNSET, Fields, Message, Struct
 
 
 class StreamsGroupDescribeRequest(Message):
-    __slots__ = ("group_ids", "include_authorized_operations")
+    __slots__ = ("group_ids", "include_authorized_operations", "include_topology_description")
 
     API_KEY: ClassVar[int] = 89
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("group_ids", "[]string", 0, 32767, -1, -1, ..., -1, False, False),
         ("include_authorized_operations", "bool", 0, 32767, -1, -1, False, -1, False, False),
+        ("include_topology_description", "bool", 1, 32767, -1, -1, False, -1, False, False),
     )
 
     def __init__(
@@ -25,16 +26,18 @@ class StreamsGroupDescribeRequest(Message):
         *,
         group_ids: list[str] = UNSET,
         include_authorized_operations: bool = False,
+        include_topology_description: bool = False,
     ) -> None:
         self.group_ids: list[str] = [] if group_ids is UNSET else group_ids
         self.include_authorized_operations = include_authorized_operations
+        self.include_topology_description = include_topology_description
 
 
 class StreamsGroupDescribeResponse(Message):
     __slots__ = ("throttle_time_ms", "groups")
 
     API_KEY: ClassVar[int] = 89
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
@@ -155,6 +158,86 @@ class StreamsGroupDescribeResponse(Message):
             self.replication_factor = replication_factor
             self.topic_configs: list[StreamsGroupDescribeResponse.KeyValue] = [] if topic_configs is UNSET else topic_configs
 
+    class TopologyDescription(Struct):
+        __slots__ = ("subtopologies", "global_stores")
+
+        FIELDS: ClassVar[Fields] = (
+            ("subtopologies", "[]TopologyDescriptionSubtopology", 1, 32767, -1, -1, ..., -1, False, False),
+            ("global_stores", "[]TopologyDescriptionGlobalStore", 1, 32767, -1, -1, ..., -1, False, False),
+        )
+
+        def __init__(
+            self,
+            *,
+            subtopologies: list[StreamsGroupDescribeResponse.TopologyDescriptionSubtopology] = UNSET,
+            global_stores: list[StreamsGroupDescribeResponse.TopologyDescriptionGlobalStore] = UNSET,
+        ) -> None:
+            self.subtopologies: list[StreamsGroupDescribeResponse.TopologyDescriptionSubtopology] = [] if subtopologies is UNSET else subtopologies
+            self.global_stores: list[StreamsGroupDescribeResponse.TopologyDescriptionGlobalStore] = [] if global_stores is UNSET else global_stores
+
+    class TopologyDescriptionSubtopology(Struct):
+        __slots__ = ("subtopology_id", "nodes")
+
+        FIELDS: ClassVar[Fields] = (
+            ("subtopology_id", "string", 1, 32767, -1, -1, "", -1, False, False),
+            ("nodes", "[]TopologyDescriptionNode", 1, 32767, -1, -1, ..., -1, False, False),
+        )
+
+        def __init__(
+            self,
+            *,
+            subtopology_id: str = "",
+            nodes: list[StreamsGroupDescribeResponse.TopologyDescriptionNode] = UNSET,
+        ) -> None:
+            self.subtopology_id = subtopology_id
+            self.nodes: list[StreamsGroupDescribeResponse.TopologyDescriptionNode] = [] if nodes is UNSET else nodes
+
+    class TopologyDescriptionNode(Struct):
+        __slots__ = ("name", "node_type", "source_topics", "sink_topic", "stores", "successors")
+
+        FIELDS: ClassVar[Fields] = (
+            ("name", "string", 1, 32767, -1, -1, "", -1, False, False),
+            ("node_type", "int8", 1, 32767, -1, -1, 0, -1, False, False),
+            ("source_topics", "[]string", 1, 32767, -1, -1, ..., -1, False, False),
+            ("sink_topic", "string", 1, 32767, 1, 32767, None, -1, False, False),
+            ("stores", "[]string", 1, 32767, -1, -1, ..., -1, False, False),
+            ("successors", "[]string", 1, 32767, -1, -1, ..., -1, False, False),
+        )
+
+        def __init__(
+            self,
+            *,
+            name: str = "",
+            node_type: int = 0,
+            source_topics: list[str] = UNSET,
+            sink_topic: str | None = None,
+            stores: list[str] = UNSET,
+            successors: list[str] = UNSET,
+        ) -> None:
+            self.name = name
+            self.node_type = node_type
+            self.source_topics: list[str] = [] if source_topics is UNSET else source_topics
+            self.sink_topic = sink_topic
+            self.stores: list[str] = [] if stores is UNSET else stores
+            self.successors: list[str] = [] if successors is UNSET else successors
+
+    class TopologyDescriptionGlobalStore(Struct):
+        __slots__ = ("source", "processor")
+
+        FIELDS: ClassVar[Fields] = (
+            ("source", "TopologyDescriptionNode", 1, 32767, -1, -1, ..., -1, False, False),
+            ("processor", "TopologyDescriptionNode", 1, 32767, -1, -1, ..., -1, False, False),
+        )
+
+        def __init__(
+            self,
+            *,
+            source: StreamsGroupDescribeResponse.TopologyDescriptionNode = UNSET,
+            processor: StreamsGroupDescribeResponse.TopologyDescriptionNode = UNSET,
+        ) -> None:
+            self.source: StreamsGroupDescribeResponse.TopologyDescriptionNode = StreamsGroupDescribeResponse.TopologyDescriptionNode() if source is UNSET else source
+            self.processor: StreamsGroupDescribeResponse.TopologyDescriptionNode = StreamsGroupDescribeResponse.TopologyDescriptionNode() if processor is UNSET else processor
+
     class Subtopology(Struct):
         __slots__ = ("subtopology_id", "source_topics", "repartition_sink_topics", "state_changelog_topics", "repartition_source_topics")
 
@@ -255,7 +338,7 @@ class StreamsGroupDescribeResponse(Message):
             self.is_classic = is_classic
 
     class DescribedGroup(Struct):
-        __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "topology", "members", "authorized_operations")
+        __slots__ = ("error_code", "error_message", "group_id", "group_state", "group_epoch", "assignment_epoch", "topology", "members", "authorized_operations", "topology_description", "topology_description_status", "assignor_name")
 
         FIELDS: ClassVar[Fields] = (
             ("error_code", "int16", 0, 32767, -1, -1, 0, -1, False, False),
@@ -267,6 +350,9 @@ class StreamsGroupDescribeResponse(Message):
             ("topology", "Topology", 0, 32767, 0, 32767, None, -1, False, False),
             ("members", "[]Member", 0, 32767, -1, -1, ..., -1, False, False),
             ("authorized_operations", "int32", 0, 32767, -1, -1, -2147483648, -1, False, False),
+            ("topology_description", "TopologyDescription", 1, 32767, 1, 32767, None, -1, False, False),
+            ("topology_description_status", "int8", 1, 32767, -1, -1, 0, -1, False, False),
+            ("assignor_name", "string", 1, 32767, 1, 32767, None, -1, True, False),
         )
 
         def __init__(
@@ -281,6 +367,9 @@ class StreamsGroupDescribeResponse(Message):
             topology: StreamsGroupDescribeResponse.Topology | None = None,
             members: list[StreamsGroupDescribeResponse.Member] = UNSET,
             authorized_operations: int = -2147483648,
+            topology_description: StreamsGroupDescribeResponse.TopologyDescription | None = None,
+            topology_description_status: int = 0,
+            assignor_name: str | None = None,
         ) -> None:
             self.error_code = error_code
             self.error_message = error_message
@@ -291,6 +380,9 @@ class StreamsGroupDescribeResponse(Message):
             self.topology = topology
             self.members: list[StreamsGroupDescribeResponse.Member] = [] if members is UNSET else members
             self.authorized_operations = authorized_operations
+            self.topology_description = topology_description
+            self.topology_description_status = topology_description_status
+            self.assignor_name = assignor_name
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ class StreamsGroupHeartbeatRequest(Message):
     __slots__ = ("group_id", "member_id", "member_epoch", "endpoint_information_epoch", "instance_id", "rack_id", "rebalance_timeout_ms", "topology", "active_tasks", "standby_tasks", "warmup_tasks", "process_id", "user_endpoint", "client_tags", "task_offsets", "task_end_offsets", "shutdown_application")
 
     API_KEY: ClassVar[int] = 88
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("group_id", "string", 0, 32767, -1, -1, "", -1, False, False),
@@ -239,10 +239,10 @@ class StreamsGroupHeartbeatRequest(Message):
 
 
 class StreamsGroupHeartbeatResponse(Message):
-    __slots__ = ("throttle_time_ms", "error_code", "error_message", "member_id", "member_epoch", "heartbeat_interval_ms", "acceptable_recovery_lag", "task_offset_interval_ms", "status", "active_tasks", "standby_tasks", "warmup_tasks", "endpoint_information_epoch", "partitions_by_user_endpoint")
+    __slots__ = ("throttle_time_ms", "error_code", "error_message", "member_id", "member_epoch", "heartbeat_interval_ms", "acceptable_recovery_lag_legacy", "task_offset_interval_ms", "acceptable_recovery_lag", "status", "active_tasks", "standby_tasks", "warmup_tasks", "topology_description_required", "endpoint_information_epoch", "partitions_by_user_endpoint")
 
     API_KEY: ClassVar[int] = 88
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 1)
     FLEXIBLE_FROM: ClassVar[int | None] = 0
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
@@ -251,12 +251,14 @@ class StreamsGroupHeartbeatResponse(Message):
         ("member_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("member_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("heartbeat_interval_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
-        ("acceptable_recovery_lag", "int32", 0, 32767, -1, -1, 0, -1, False, False),
+        ("acceptable_recovery_lag_legacy", "int32", 0, 0, -1, -1, 0, -1, False, False),
         ("task_offset_interval_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
+        ("acceptable_recovery_lag", "int64", 1, 32767, -1, -1, -1, -1, True, False),
         ("status", "[]Status", 0, 32767, 0, 32767, ..., -1, False, False),
         ("active_tasks", "[]TaskIds", 0, 32767, 0, 32767, None, -1, False, False),
         ("standby_tasks", "[]TaskIds", 0, 32767, 0, 32767, None, -1, False, False),
         ("warmup_tasks", "[]TaskIds", 0, 32767, 0, 32767, None, -1, False, False),
+        ("topology_description_required", "bool", 1, 32767, -1, -1, False, -1, False, False),
         ("endpoint_information_epoch", "int32", 0, 32767, -1, -1, 0, -1, False, False),
         ("partitions_by_user_endpoint", "[]EndpointToPartitions", 0, 32767, 0, 32767, None, -1, False, False),
     )
@@ -358,12 +360,14 @@ class StreamsGroupHeartbeatResponse(Message):
         member_id: str = "",
         member_epoch: int = 0,
         heartbeat_interval_ms: int = 0,
-        acceptable_recovery_lag: int = 0,
+        acceptable_recovery_lag_legacy: int = 0,
         task_offset_interval_ms: int = 0,
+        acceptable_recovery_lag: int = -1,
         status: list[StreamsGroupHeartbeatResponse.Status] | None = UNSET,
         active_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
         standby_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
         warmup_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = None,
+        topology_description_required: bool = False,
         endpoint_information_epoch: int = 0,
         partitions_by_user_endpoint: list[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None = None,
     ) -> None:
@@ -373,11 +377,13 @@ class StreamsGroupHeartbeatResponse(Message):
         self.member_id = member_id
         self.member_epoch = member_epoch
         self.heartbeat_interval_ms = heartbeat_interval_ms
-        self.acceptable_recovery_lag = acceptable_recovery_lag
+        self.acceptable_recovery_lag_legacy = acceptable_recovery_lag_legacy
         self.task_offset_interval_ms = task_offset_interval_ms
+        self.acceptable_recovery_lag = acceptable_recovery_lag
         self.status: list[StreamsGroupHeartbeatResponse.Status] | None = [] if status is UNSET else status
         self.active_tasks = active_tasks
         self.standby_tasks = standby_tasks
         self.warmup_tasks = warmup_tasks
+        self.topology_description_required = topology_description_required
         self.endpoint_information_epoch = endpoint_information_epoch
         self.partitions_by_user_endpoint = partitions_by_user_endpoint

@@ -28,7 +28,7 @@ class StreamsGroupMetadataKey(Message):
 
 
 class StreamsGroupMetadataValue(Message):
-    __slots__ = ("epoch", "metadata_hash", "validated_topology_epoch", "last_assignment_configs")
+    __slots__ = ("epoch", "metadata_hash", "validated_topology_epoch", "last_assignment_configs", "stored_description_topology_epoch", "failed_description_topology_epoch")
 
     API_KEY: ClassVar[int] = 17
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -38,6 +38,8 @@ class StreamsGroupMetadataValue(Message):
         ("metadata_hash", "int64", 0, 32767, -1, -1, 0, -1, False, False),
         ("validated_topology_epoch", "int32", 0, 32767, -1, -1, -1, 0, False, False),
         ("last_assignment_configs", "[]LastAssignmentConfig", 0, 32767, 0, 32767, ..., 1, False, False),
+        ("stored_description_topology_epoch", "int32", 0, 32767, -1, -1, -1, 2, False, False),
+        ("failed_description_topology_epoch", "int32", 0, 32767, -1, -1, -1, 3, False, False),
     )
 
     class LastAssignmentConfig(Struct):
@@ -64,11 +66,15 @@ class StreamsGroupMetadataValue(Message):
         metadata_hash: int = 0,
         validated_topology_epoch: int = -1,
         last_assignment_configs: list[StreamsGroupMetadataValue.LastAssignmentConfig] | None = UNSET,
+        stored_description_topology_epoch: int = -1,
+        failed_description_topology_epoch: int = -1,
     ) -> None:
         self.epoch = epoch
         self.metadata_hash = metadata_hash
         self.validated_topology_epoch = validated_topology_epoch
         self.last_assignment_configs: list[StreamsGroupMetadataValue.LastAssignmentConfig] | None = [] if last_assignment_configs is UNSET else last_assignment_configs
+        self.stored_description_topology_epoch = stored_description_topology_epoch
+        self.failed_description_topology_epoch = failed_description_topology_epoch
 
 
 class StreamsGroupMemberMetadataKey(Message):

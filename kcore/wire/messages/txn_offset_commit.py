@@ -6,21 +6,21 @@
 from __future__ import annotations
 
 from kcore.hints import ClassVar
-from kcore.wire.message import UNSET, Fields, Message, Struct
+from kcore.wire.message import UNSET, ZERO_UUID, Fields, Message, Struct
 
 
 class TxnOffsetCommitRequest(Message):
-    __slots__ = ("transactional_id", "group_id", "producer_id", "producer_epoch", "generation_id", "member_id", "group_instance_id", "topics")
+    __slots__ = ("transactional_id", "group_id", "producer_id", "producer_epoch", "generation_id_or_member_epoch", "member_id", "group_instance_id", "topics")
 
     API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 6)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("transactional_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("group_id", "string", 0, 32767, -1, -1, "", -1, False, False),
         ("producer_id", "int64", 0, 32767, -1, -1, 0, -1, False, False),
         ("producer_epoch", "int16", 0, 32767, -1, -1, 0, -1, False, False),
-        ("generation_id", "int32", 3, 32767, -1, -1, -1, -1, False, False),
+        ("generation_id_or_member_epoch", "int32", 3, 32767, -1, -1, -1, -1, False, False),
         ("member_id", "string", 3, 32767, -1, -1, "", -1, False, False),
         ("group_instance_id", "string", 3, 32767, 3, 32767, None, -1, False, False),
         ("topics", "[]TxnOffsetCommitRequestTopic", 0, 32767, -1, -1, ..., -1, False, False),
@@ -50,10 +50,11 @@ class TxnOffsetCommitRequest(Message):
             self.committed_metadata = committed_metadata
 
     class TxnOffsetCommitRequestTopic(Struct):
-        __slots__ = ("name", "partitions")
+        __slots__ = ("name", "topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
+            ("name", "string", 0, 5, -1, -1, "", -1, True, False),
+            ("topic_id", "uuid", 6, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("partitions", "[]TxnOffsetCommitRequestPartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
@@ -61,9 +62,11 @@ class TxnOffsetCommitRequest(Message):
             self,
             *,
             name: str = "",
+            topic_id: bytes = ZERO_UUID,
             partitions: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition] = UNSET,
         ) -> None:
             self.name = name
+            self.topic_id = topic_id
             self.partitions: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition] = [] if partitions is UNSET else partitions
 
     def __init__(
@@ -73,7 +76,7 @@ class TxnOffsetCommitRequest(Message):
         group_id: str = "",
         producer_id: int = 0,
         producer_epoch: int = 0,
-        generation_id: int = -1,
+        generation_id_or_member_epoch: int = -1,
         member_id: str = "",
         group_instance_id: str | None = None,
         topics: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = UNSET,
@@ -82,7 +85,7 @@ class TxnOffsetCommitRequest(Message):
         self.group_id = group_id
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
-        self.generation_id = generation_id
+        self.generation_id_or_member_epoch = generation_id_or_member_epoch
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.topics: list[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic] = [] if topics is UNSET else topics
@@ -92,7 +95,7 @@ class TxnOffsetCommitResponse(Message):
     __slots__ = ("throttle_time_ms", "topics")
 
     API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[tuple[int, int]] = (0, 5)
+    VERSIONS: ClassVar[tuple[int, int]] = (0, 6)
     FLEXIBLE_FROM: ClassVar[int | None] = 3
     FIELDS: ClassVar[Fields] = (
         ("throttle_time_ms", "int32", 0, 32767, -1, -1, 0, -1, False, False),
@@ -117,10 +120,11 @@ class TxnOffsetCommitResponse(Message):
             self.error_code = error_code
 
     class TxnOffsetCommitResponseTopic(Struct):
-        __slots__ = ("name", "partitions")
+        __slots__ = ("name", "topic_id", "partitions")
 
         FIELDS: ClassVar[Fields] = (
-            ("name", "string", 0, 32767, -1, -1, "", -1, False, False),
+            ("name", "string", 0, 5, -1, -1, "", -1, True, False),
+            ("topic_id", "uuid", 6, 32767, -1, -1, b"\0" * 16, -1, True, False),
             ("partitions", "[]TxnOffsetCommitResponsePartition", 0, 32767, -1, -1, ..., -1, False, False),
         )
 
@@ -128,9 +132,11 @@ class TxnOffsetCommitResponse(Message):
             self,
             *,
             name: str = "",
+            topic_id: bytes = ZERO_UUID,
             partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = UNSET,
         ) -> None:
             self.name = name
+            self.topic_id = topic_id
             self.partitions: list[TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition] = [] if partitions is UNSET else partitions
 
     def __init__(
