@@ -69,7 +69,6 @@ class ClientCore:
         self._links = Links(links, bootstrap_servers, rng, emit)
         self._view = Metadata()
         self._refresher = Refresher(refresh, self._links, self._view, rng, emit)
-        self._cluster_id: str | None = None  # as it was told first
         self._kinship: Kinship | None = None  # None: nobody has told another one yet
         self._lookup = TopicLookup(refresh, self._links, rng)
         self.unsent = self._links.actions
@@ -396,18 +395,17 @@ class ClientCore:
     def _judged(self, answer: Answer, now_ms: int) -> Answer:
         """The answer to a Metadata request, if it is of our cluster (`Kinship`)."""
         if self._kinship is None:
+            links = self._links
             said: str | None = None if answer.body is None else answer.body.cluster_id
-            if not said or said == self._cluster_id or not self._links.rebootstraps:
+            if not said or said == links.cluster_id or not links.rebootstraps:
                 return answer
-            if self._cluster_id is None:
-                self._cluster_id = said
+            if links.cluster_id is None:
+                links.cluster_id = said
                 return answer
             # Few clients ever meet another cluster.
             from kcore.cluster.kinship import Kinship  # noqa: PLC0415
 
-            self._kinship = Kinship(
-                self._cluster_id, self._links, self._outbox.emit, self._refresher.forgive
-            )
+            self._kinship = Kinship(links, self._outbox.emit, self._refresher.forgive)
         return self._kinship.judge(answer, now_ms)
 
     def _end(self, now_ms: int) -> None:

@@ -21,3 +21,4 @@ class LinksConfig(Value):
     setup_timeout_max_ms: int = 30_000
     connections_max_idle_ms: int = 540_000
     rebootstrap: bool = True  # metadata.recovery.strategy: ask the bootstrap again (KIP-899)
+    check: bool = True  # metadata.cluster.check.enable: tell brokers whom we mean (KIP-1242)

@@ -11,8 +11,9 @@ are found by way of the bootstrap servers, which are asked when no broker that i
 or two. Where they are not asked again (metadata.recovery.strategy=none) nothing is checked. Until
 somebody tells of another cluster for the first time, `ClientCore` knows the id by itself.
 
-Source: KIP-1242, which has brokers of Kafka 4.4 do this; there the first answer of a bootstrap
-server is believed.
+A broker since Kafka 4.4 is told who it is thought to be when a link is made, and says if it is not
+(KIP-1242): then nothing else is asked of it, and the link counts as failed (`connection.greeting`).
+Java believes the first answer of a bootstrap server then.
 """
 
 from __future__ import annotations
@@ -32,35 +33,30 @@ AWAY_MS: Final = 1_000
 
 
 class Kinship:
-    """See the module's text. cluster_id: the one that is meant. refused(): an answer was, and
-    others are to be asked soon.
+    """See the module's text. links: have the id of the cluster that is meant. refused(): an answer
+    was, and others are to be asked soon.
     """
 
     def __init__(
-        self,
-        cluster_id: str,
-        links: Links,
-        emit: Callable[[Event], None],
-        refused: Callable[[], None],
+        self, links: Links, emit: Callable[[Event], None], refused: Callable[[], None]
     ) -> None:
         self._links = links
         self._refused = refused
         self._emit = emit
-        self._cluster_id = cluster_id
         self._in_a_row = 0  # answers that were another cluster's
 
     def judge(self, answer: Answer, now_ms: int) -> Answer:
         """The answer to a Metadata request; or, if it is another cluster's, that there is none."""
         said: str | None = None if answer.body is None else answer.body.cluster_id
-        known = self._cluster_id
-        if not said:
+        known = self._links.cluster_id
+        if not said or known is None:
             return answer
         if said != known:
             self._in_a_row += 1
             if answer.node >= 0 or self._in_a_row < IN_A_ROW:
                 return self._refuse(answer, said, known, now_ms)
             self._links.set_nodes([], now_ms)  # of the other cluster, whatever their addresses
-        self._cluster_id = said
+        self._links.cluster_id = said
         self._in_a_row = 0
         return answer
 

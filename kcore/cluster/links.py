@@ -44,6 +44,7 @@ from kcore.connection.calls import (
     keys_of,
     node_id_of,
 )
+from kcore.connection.greeting import looks
 from kcore.connection.link import Link
 from kcore.connection.pending import Call, Completed
 from kcore.connection.states import LinkState
@@ -90,6 +91,7 @@ class Links:
         # Counts every link that was greeted or ended: the rooms may have something to do.
         self.changes = 0
         self.measures: LinkMeasures | None = None  # of who measures
+        self.cluster_id: str | None = None  # of the cluster that is meant, once it is known
         self._config = config
         self._credentials = config.credentials
         self._rng = rng
@@ -98,6 +100,7 @@ class Links:
         self._by_number: dict[int, NodeLink] = {}
         self._numbers = 0
         self._outage = Outage()
+        self._checked = False  # brokers there look at whom we mean (KIP-1242)
         self._closed = False
         self._bootstrap: list[NodeLink] = []
         self.use_bootstrap(bootstrap, 0)
@@ -363,6 +366,7 @@ class Links:
             self.completed,
             self.actions,
             self._authentication(),
+            entry.meant(self.cluster_id if self._checked else None),
         )
         entry.link.measures = self.measures
         entry.tried_at = now_ms
@@ -496,7 +500,7 @@ class Links:
 
     def _look(self, entry: NodeLink, now_ms: int) -> None:
         """Note what became of the entry's link after an input."""
-        link = entry.link
+        link, config = entry.link, self._config
         assert link is not None
         if link.ended:
             entry.address_index += entry.address_index < 0 or not entry.greeted  # others may greet
@@ -505,6 +509,8 @@ class Links:
         if link.ready and not entry.greeted:
             entry.greeted = True
             entry.refusal = None
+            span = link.range_of(ApiKey.API_VERSIONS)
+            self._checked |= config.check and looks(span, config.link)
             self.changes += 1
             if self.measures is not None:
                 self.measures.opened(now_ms)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from kcore.connection.backoff import exponential
 from kcore.connection.calls import COORDINATOR_KEY_BASE, Answer, node_id_of
+from kcore.connection.greeting import Meant
 from kcore.connection.link import Link
 from kcore.connection.pending import Call, Completed
 from kcore.errors import AuthenticationFailedError
@@ -44,6 +45,11 @@ class NodeLink(Value, frozen=False):
     address_index: int = 0  # which of the name's addresses is next
     tried_at: int = -1  # when the last attempt began, -1 never
     asked_about_at: int = 0  # when others were asked last whether it is still there
+
+    def meant(self, cluster_id: str | None) -> Meant | None:
+        """Who is thought to be there, if it is told; None: that is not known."""
+        node_id = node_id_of(self.key)
+        return None if cluster_id is None or node_id < 0 else Meant(cluster_id, node_id)
 
     @property
     def second(self) -> bool:

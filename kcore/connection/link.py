@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from kcore import limits
 from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, SendParts
+from kcore.connection import greeting
 from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
 from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
 from kcore.connection.measures import LinkMeasures
@@ -41,15 +42,10 @@ from kcore.hints import TYPE_CHECKING, Any
 from kcore.timers import NEVER
 from kcore.wire import frames
 from kcore.wire.apis import API_TABLE, ApiKey, negotiate
-from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse, Message
+from kcore.wire.messages import ApiVersionsResponse, Message
 
 if TYPE_CHECKING:
     from kcore.connection.authentication import Authentication, Step
-
-_UNSUPPORTED_VERSION = 35
-# In which ApiVersions is asked for; a broker that knows less answers in v0 with its own range
-# (KIP-511). Not in v4: it says nothing more of what is read here, and Azure Event Hubs hangs up.
-_GREETING_VERSION = 3
 
 # How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
 _TLS_ALERT = b"\x15\x03"
@@ -71,6 +67,7 @@ class Link:
         "_expires_at",
         "_first_id",
         "_in_flight",
+        "_meant",
         "_muted_until",
         "_options",
         "_ranges",
@@ -102,6 +99,7 @@ class Link:
         completed: Completed,
         actions: deque[Action],
         authentication: Authentication | None = None,
+        meant: greeting.Meant | None = None,
     ) -> None:
         self.number = number
         self.node = node
@@ -115,6 +113,7 @@ class Link:
         self._completed = completed
         self._actions = actions
         self._authentication = authentication
+        self._meant = meant  # None: whoever is there; or it was asked whether it is
         self._reader = frames.FrameReader(options.max_frame_bytes)
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()
@@ -256,8 +255,12 @@ class Link:
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
         if self._move(LinkInput.CONNECTED):
-            highest = self._options.highest.get(ApiKey.API_VERSIONS, _GREETING_VERSION)
-            self._greet(min(highest, _GREETING_VERSION), now_ms)
+            # Before it knows who we are, a broker does not look at who is meant.
+            if self._meant is not None and self._authentication is None:
+                self._greet(greeting.CHECKED_VERSION, now_ms)
+                return
+            highest = self._options.highest.get(ApiKey.API_VERSIONS, greeting.VERSION)
+            self._greet(min(highest, greeting.VERSION), now_ms)
 
     def receive_buffer(self) -> memoryview:
         """Where the next bytes belong: the rest of the open frame, or a scratch."""
@@ -436,7 +439,16 @@ class Link:
         if step is not None:
             self._go_on(step, call.expires_at, now_ms)
             return
-        self._move(LinkInput.AUTHENTICATED)
+        span = self._ranges.get(ApiKey.API_VERSIONS)
+        asks = self._meant is not None and greeting.looks(span, self._options)
+        if asks and self.state is LinkState.AUTHENTICATING:
+            self._greet(greeting.CHECKED_VERSION, now_ms)
+            return
+        self._open(LinkInput.AUTHENTICATED, now_ms)
+
+    def _open(self, what: LinkInput, now_ms: int) -> None:
+        """All is done that comes before requests."""
+        self._move(what)
         self._expires_at = NEVER
         self._flush(now_ms)
 
@@ -518,16 +530,12 @@ class Link:
         self._authenticate(authentication, expires_at, now_ms)
 
     def _greet(self, version: int, now_ms: int) -> None:
-        options = self._options
-        message = ApiVersionsRequest(
-            client_software_name=options.software_name if version >= 3 else "",
-            client_software_version=options.software_version if version >= 3 else "",
-        )
+        message = greeting.request(self._options, version, self._meant)
         self._write_own(message, version, NEVER, now_ms)
 
     def _take_greeting(self, call: Call, frame: memoryview, now_ms: int) -> None:
         # The header of this answer is always v0: four bytes of correlation id, then the error code.
-        if len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == _UNSUPPORTED_VERSION:
+        if len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == greeting.UNSUPPORTED_VERSION:
             self._in_flight.popleft()
             self._greet_lower(call.version, frame, now_ms)
             return
@@ -535,33 +543,25 @@ class Link:
         self._in_flight.popleft()
         if body.error_code != 0:
             where = f"{self.host}:{self.port}"
-            raise Unexpected(f"{where} refused ApiVersions with error {body.error_code}")
+            self.close(greeting.refusal(where, body.error_code, self._meant))
+            return
         self._ranges = {key.api_key: (key.min_version, key.max_version) for key in body.api_keys}
         self.features = {one.name: one.max_version_level for one in body.finalized_features}
         self.features_epoch = body.finalized_features_epoch
         self._first_id = self._correlation_id + 1
         self._hold_back(body.throttle_time_ms, now_ms)
-        if self._authentication is not None:
+        if self._authentication is None:
+            self._open(LinkInput.GREETED, now_ms)
+        elif self.state is LinkState.AUTHENTICATING:
+            self._open(LinkInput.AUTHENTICATED, now_ms)
+        else:
             self._authenticate(self._authentication, NEVER, now_ms)
-            return
-        self._move(LinkInput.GREETED)
-        self._expires_at = NEVER
-        self._flush(now_ms)
 
     def _greet_lower(self, asked: int, frame: memoryview, now_ms: int) -> None:
         """Ask again with a version the broker has; v0 if it does not say which those are."""
-        highest = 0
-        try:
-            # The rest is in v0 whatever was asked (KIP-511); not every peer keeps to that.
-            api_keys = frames.decode_response(ApiVersionsResponse, 0, frame).api_keys
-        except ProtocolError:
-            api_keys = []
-        for key in api_keys:
-            if key.api_key == ApiKey.API_VERSIONS:
-                highest = max(0, key.max_version)
         if asked == 0 or not self._move(LinkInput.REFUSED):
             raise Unexpected(f"{self.host}:{self.port} serves no version of ApiVersions")
-        self._greet(min(highest, asked - 1), now_ms)
+        self._greet(min(greeting.highest_of(frame), asked - 1), now_ms)
 
     # -- the end -----------------------------------------------------------------------------------
 

@@ -73,6 +73,7 @@ class ClientConfig(Value):
     metadata_max_age_ms: int = 300_000
     metadata_recovery_strategy: str = "rebootstrap"
     metadata_recovery_rebootstrap_trigger_ms: int = 300_000
+    metadata_cluster_check_enable: bool = True
     allow_auto_create_topics: bool = True
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
@@ -165,6 +166,7 @@ class ClientConfig(Value):
             setup_timeout_max_ms=self.socket_connection_setup_timeout_max_ms,
             connections_max_idle_ms=idle_ms,
             rebootstrap=self.metadata_recovery_strategy == "rebootstrap",
+            check=self.metadata_cluster_check_enable,
         )
 
     @property

@@ -34,8 +34,7 @@ _TOKENS_JUDGED: Final = "tokens are not looked into: brokers judge them"
 _INTERNAL: Final = "it is internal to Java's client"
 
 COMMON: Final[Foreign] = {
-    "bootstrap_resolve_timeout_ms": (120_000, "give bootstrap_timeout_ms"),
-    "metadata_cluster_check_enable": (None, "it is not available"),
+    "bootstrap_resolve_timeout_ms": (0, "give bootstrap_timeout_ms"),
     "ssl_protocol": ("TLSv1.3", _VERSIONS),
     "ssl_enabled_protocols": ("TLSv1.2,TLSv1.3", _VERSIONS),
     "ssl_provider": (None, OF_THE_JVM),

@@ -62,6 +62,7 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "metadata_max_age_ms": _long_ms,
     "metadata_recovery_strategy": choice("rebootstrap", "none"),
     "metadata_recovery_rebootstrap_trigger_ms": _long_ms,
+    "metadata_cluster_check_enable": truth,
     "allow_auto_create_topics": truth,
     "send_buffer_bytes": optional(integer(-1)),
     "receive_buffer_bytes": optional(integer(-1)),

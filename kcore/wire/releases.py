@@ -53,7 +53,7 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: (1, 1, 3, 3, 3, 4, 5, 5, 5, 5, 5, 5),
     ApiKey.ADD_OFFSETS_TO_TXN: (1, 1, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4),
     ApiKey.END_TXN: (1, 1, 3, 3, 3, 3, 4, 5, 5, 5, 5, 5),
-    ApiKey.WRITE_TXN_MARKERS: (-1, -1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2),  # before: 0, which is not ours
+    ApiKey.WRITE_TXN_MARKERS: (-1, -1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2),  # 0 is not ours
     ApiKey.TXN_OFFSET_COMMIT: (2, 2, 3, 3, 3, 3, 4, 5, 5, 5, 5, 6),
     ApiKey.DESCRIBE_ACLS: (1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3),
     ApiKey.CREATE_ACLS: (1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3),

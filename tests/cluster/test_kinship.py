@@ -133,7 +133,8 @@ def test_who_says_so_by_another_connection_is_left_alone_as_a_whole():
     keys = keys_of(1)
     links.add_coordinator(1, "h1", 9092)
     links.second(1)
-    kinship = Kinship("ours", links, events.append, lambda: refused.append(1))
+    links.cluster_id = "ours"
+    kinship = Kinship(links, events.append, lambda: refused.append(1))
     answer = kinship.judge(Answer(anothers(), None, 12, keys[1]), 0)
     assert (answer.node, answer.body) == (1, None)
     assert [event.node_id for event in events] == [1]

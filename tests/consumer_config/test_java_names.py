@@ -109,7 +109,7 @@ COMMON = {
     "sasl.oauthbearer.assertion.private.key.file": None,
     "sasl.oauthbearer.assertion.private.key.passphrase": None,
     "sasl.oauthbearer.assertion.template.file": None,
-    "bootstrap.resolve.timeout.ms": "120000",
+    "bootstrap.resolve.timeout.ms": "0",
     "metadata.cluster.check.enable": None,
 }
 CONSUMERS = {
