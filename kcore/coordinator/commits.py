@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kcore.coordinator.appends import answered
 from kcore.coordinator.context import Context, Topics
 from kcore.coordinator.desk import Ticket
-from kcore.coordinator.epochs import check_commit
+from kcore.coordinator.epochs import Commit, check_commit, knows_groups
 from kcore.coordinator.journal import Entry, offset_entry
 from kcore.coordinator.membership import Membership
 from kcore.coordinator.offsets import Offsets
@@ -26,11 +26,9 @@ from kcore.wire.messages import (
     TxnOffsetCommitResponse,
 )
 
-# From this version on topics go by their ids.
+# From these versions on topics go by their ids.
 TOPIC_IDS_VERSION = 10
-
-# From this version on a commit to a group that does not exist is told so.
-_GROUP_NOT_FOUND_VERSION = 9
+TXN_TOPIC_IDS_VERSION = 6
 
 # No retention of its own (versions 2 to 4 can have one).
 _NO_RETENTION = -1
@@ -67,24 +65,14 @@ class Commits:
     def commit(self, ticket: Ticket, request: OffsetCommitRequest, now_ms: int) -> None:
         """Store offsets outside of a transaction."""
         response, wanted = commit_response(self._context.topics, request, ticket.version)
-        generation = request.generation_id_or_member_epoch
-        error = self._check(
-            request.group_id,
-            generation,
-            request.member_id,
-            request.group_instance_id,
-            wanted,
-            version=ticket.version,
-        )
+        error = self._check(request, ticket.version, wanted)
         group = self._context.groups.get(request.group_id)
         if not error and group is not None:
             self._membership.committed(group, group.members.get(request.member_id), now_ms)
         retention_ms = request.retention_time_ms
 
         def entry(one: Wanted) -> Entry:
-            value = self._value(one.asked, now_ms)
-            # It says of which topic of that name it is; a transaction's does not.
-            value.topic_id = self._context.topics.id_of(one.topic) or ZERO_UUID
+            value = self._value(one, now_ms)
             if retention_ms != _NO_RETENTION:
                 expires_ms = value.commit_timestamp + max(retention_ms, 0)
                 value.expire_timestamp = min(expires_ms, NEVER)
@@ -97,21 +85,15 @@ class Commits:
         self, ticket: Ticket, request: TxnOffsetCommitRequest, now_ms: int
     ) -> None:
         """Store offsets that count once the producer's transaction is committed."""
-        response, wanted = txn_commit_response(self._context.topics, request)
-        error = self._check(
-            request.group_id,
-            request.generation_id_or_member_epoch,
-            request.member_id,
-            request.group_instance_id,
-            wanted,
-        )
+        response, wanted = txn_commit_response(self._context.topics, request, ticket.version)
+        error = self._check(request, ticket.version, wanted)
         if request.producer_id < 0 and not error:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         if request.producer_epoch < self._offsets.epoch_of(request.producer_id) and not error:
             error = ErrorCode.INVALID_PRODUCER_EPOCH
 
         def entry(one: Wanted) -> Entry:
-            value = self._value(one.asked, now_ms)
+            value = self._value(one, now_ms)
             return offset_entry(
                 request.group_id,
                 one.topic,
@@ -123,46 +105,33 @@ class Commits:
 
         self._store(ticket, response, wanted, error, entry, now_ms)
 
-    def _check(
-        self,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        wanted: list[Wanted],
-        *,
-        version: int | None = None,
-    ) -> ErrorCode:
-        """O2-O7; without a version it is a transaction's."""
+    def _check(self, request: Commit, version: int, wanted: list[Wanted]) -> ErrorCode:
+        """O2-O7."""
+        group_id = request.group_id
         if group_id in self._context.shares:
             return FOREIGN[ApiKey.OFFSET_COMMIT]
         streams = self._context.streams.get(group_id)
         if streams is not None:
             tasks = ((streams.reader_of(one.topic), one.asked.partition_index) for one in wanted)
-            return check_commit(streams, member_id, instance_id, generation, version, tasks)
+            return check_commit(streams, request, version, tasks)
         consumers = self._context.consumers.get(group_id)
         if consumers is not None:
             ids = {one.topic: self._context.topics.id_of(one.topic) or b"" for one in wanted}
             partitions = [(ids[one.topic], one.asked.partition_index) for one in wanted]
-            return check_commit(consumers, member_id, instance_id, generation, version, partitions)
-        return self._check_classic(group_id, generation, member_id, instance_id, version)
+            return check_commit(consumers, request, version, partitions)
+        return self._check_classic(request, version)
 
-    def _check_classic(
-        self,
-        group_id: str,
-        generation: int,
-        member_id: str,
-        instance_id: str | None,
-        version: int | None,
-    ) -> ErrorCode:
-        group = self._context.groups.get(group_id)
+    def _check_classic(self, request: Commit, version: int) -> ErrorCode:
+        generation, member_id = request.generation_id_or_member_epoch, request.member_id
+        instance_id = request.group_instance_id
+        group = self._context.groups.get(request.group_id)
         if group is None:
             if generation < 0:
                 return ErrorCode.NONE  # the commit makes a group without members
-            if version is not None and version >= _GROUP_NOT_FOUND_VERSION:
+            if knows_groups(request, version):
                 return ErrorCode.GROUP_ID_NOT_FOUND
             return ErrorCode.ILLEGAL_GENERATION
-        api = ApiKey.TXN_OFFSET_COMMIT if version is None else ApiKey.OFFSET_COMMIT
+        api = ApiKey(request.API_KEY)
         empty = group.state is GroupState.EMPTY
         if group.state is GroupState.DEAD or (generation < 0 and empty):
             return group.refusal(api)
@@ -172,16 +141,18 @@ class Commits:
                 return error
             if generation != group.generation:
                 return ErrorCode.ILLEGAL_GENERATION
-        elif version is not None:
+        elif isinstance(request, OffsetCommitRequest):
             return ErrorCode.UNKNOWN_MEMBER_ID
         return group.refusal(api)
 
-    def _value(self, asked: _Partition, now_ms: int) -> OffsetCommitValue:
+    def _value(self, one: Wanted, now_ms: int) -> OffsetCommitValue:
+        """It says of which topic of that name it is."""
         return OffsetCommitValue(
-            offset=asked.committed_offset,
-            leader_epoch=asked.committed_leader_epoch,
-            metadata=asked.committed_metadata or "",
+            offset=one.asked.committed_offset,
+            leader_epoch=one.asked.committed_leader_epoch,
+            metadata=one.asked.committed_metadata or "",
             commit_timestamp=self._context.wall_ms(now_ms),
+            topic_id=self._context.topics.id_of(one.topic) or ZERO_UUID,
         )
 
     def _store(
@@ -245,23 +216,29 @@ def commit_response(
 
 
 def txn_commit_response(
-    topics: Topics, request: TxnOffsetCommitRequest
+    topics: Topics, request: TxnOffsetCommitRequest, version: int
 ) -> tuple[TxnOffsetCommitResponse, list[Wanted]]:
     """As `commit_response`."""
     response = TxnOffsetCommitResponse()
     wanted = []
     for topic in request.topics:
-        shown = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(name=topic.name)
+        by_id = version >= TXN_TOPIC_IDS_VERSION
+        name = topics.name_of(topic.topic_id) if by_id else topic.name
+        shown = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+            name="" if by_id else topic.name, topic_id=topic.topic_id
+        )
         response.topics.append(shown)
         for asked in topic.partitions:
             result = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
                 partition_index=asked.partition_index
             )
             shown.partitions.append(result)
-            if topics.has_partition(topic.name, asked.partition_index):
-                wanted.append(Wanted(topic.name, asked, result))
-            else:
+            if name is None:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+            elif not topics.has_partition(name, asked.partition_index):
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                wanted.append(Wanted(name, asked, result))
     return response, wanted
 
 

@@ -12,35 +12,45 @@ from kcore.coordinator.consumer.member import ConsumerMember
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import StreamsMember
 from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
 
 # From this version of OffsetCommit on there is a place for member epochs.
 _MEMBER_EPOCH_VERSION: Final = 9
 
+Commit = OffsetCommitRequest | TxnOffsetCommitRequest
+
+
+def knows_groups(request: Commit, version: int) -> bool:
+    """Whether who asks in this version knows groups by members' epochs, and that they may be gone
+    (KIP-848, KIP-1319); else it is told so in the words of older groups.
+    """
+    return version >= (_MEMBER_EPOCH_VERSION if isinstance(request, OffsetCommitRequest) else 6)
+
 
 def check_commit(
     group: ConsumerGroup | StreamsGroup,
-    member_id: str,
-    instance_id: str | None,
-    epoch: int,
-    version: int | None,
+    request: Commit,
+    version: int,
     parts: Iterable[tuple[Any, int]],
 ) -> ErrorCode:
-    """What is wrong with a commit of these partitions, or of what these tasks read; without a
-    version it is a transaction's.
-    """
-    anonymous = version is None and epoch == -1 and not member_id and instance_id is None
-    if anonymous or (epoch < 0 and not group.members):
+    """What is wrong with a commit of these partitions, or of what these tasks read."""
+    transactional = isinstance(request, TxnOffsetCommitRequest)
+    member_id, epoch = request.member_id, request.generation_id_or_member_epoch
+    named = epoch != -1 or member_id or request.group_instance_id is not None
+    if (transactional and not named) or (epoch < 0 and not group.members):
         return ErrorCode.NONE
     member = group.members.get(member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if version is not None and version < _MEMBER_EPOCH_VERSION and member.classic is None:
+    knows = knows_groups(request, version)
+    if not transactional and not knows and member.classic is None:
         return ErrorCode.UNSUPPORTED_VERSION
     current = epoch == member.epoch or (
         epoch < member.epoch and all(_had(member, at, epoch) for at in parts)
     )
-    stale = ErrorCode.ILLEGAL_GENERATION if version is None else _stale(member)
-    return ErrorCode.NONE if current else stale
+    if current:
+        return ErrorCode.NONE
+    return _stale(member) if knows or not transactional else ErrorCode.ILLEGAL_GENERATION
 
 
 def check_fetch(

@@ -66,7 +66,7 @@ def refuse(ticket: Ticket, request: Message, error: ErrorCode, topics: Topics) -
             one.result.error_code = error
         ticket.answer(commit)
     elif isinstance(request, TxnOffsetCommitRequest):
-        txn_commit, wanted = txn_commit_response(topics, request)
+        txn_commit, wanted = txn_commit_response(topics, request, ticket.version)
         for one in wanted:
             one.result.error_code = error
         ticket.answer(txn_commit)

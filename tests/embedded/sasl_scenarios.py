@@ -43,8 +43,9 @@ def bare(data):
     return Sent(len(data).to_bytes(4, "big") + data)
 
 
-def versions(version=3, name="kcore", **more):
+def versions(version=3, name="kcore", meant=(), **more):
     told = {"client_software_name": name, "client_software_version": "1"} if version >= 3 else {}
+    told |= dict(zip(("cluster_id", "node_id"), meant, strict=False))
     return ask(m.ApiVersionsRequest(**told), version, **more)
 
 
@@ -125,6 +126,11 @@ SCENARIOS = {
     "an old ApiVersions behind the handshake": [handshake(), versions(0)],
     "ApiVersions of another time behind the handshake": [handshake(), versions(raw_version=99)],
     "ApiVersions when known": [handshake(), step(plain()), versions(), metadata()],
+    "ApiVersions for somebody else": [
+        versions(5, meant=("another", 7)), handshake(), step(plain()), metadata(),
+        versions(5, meant=("another", 7)), versions(5, meant=("another",)), metadata(),
+    ],
+    "ApiVersions for nobody": [versions(5, meant=("another",)), handshake()],
     "handshake twice": [handshake(), handshake()],
     "handshake when known": [handshake(), step(plain()), handshake(), metadata()],
     "handshake when known, of nothing": [handshake(), step(plain()), handshake("NOPE")],

@@ -62,6 +62,38 @@ def api_versions(peer):
 
 
 @scenario
+def api_versions_of_somebody(peer):
+    """Of who is told to be a broker by its id (KIP-1242)."""
+    cluster = peer.link().ask(m.MetadataRequest(topics=[]), 12)
+    ours, node = cluster.cluster_id, cluster.brokers[0].node_id
+    for meant in (
+        (None, -1),
+        (ours, node),
+        (ours, node + 1),
+        ("another", node),
+        ("another", node + 1),
+        ("", node),
+        (ours, -2),
+        (ours, -1),
+        (None, node),
+        (None, node + 1),
+        ("another", -1),
+    ):
+        named = {"cluster_id": meant[0], "node_id": meant[1]}
+        for software in ("c", "!"):
+            request = m.ApiVersionsRequest(
+                client_software_name=software, client_software_version="1", **named
+            )
+            link = peer.link()
+            answer = link.ask(request, 5)
+            again = link.ask(m.ApiVersionsRequest(), 0)  # the connection is as good as before
+            told = (meant[0] == ours, meant[1] - node, software)
+            peer.said.append(
+                (str(told), answer.error_code, bool(answer.api_keys), again.error_code)
+            )
+
+
+@scenario
 def metadata_by_name(peer):
     known = peer.topic("known", 3)
     Topic = m.MetadataRequest.MetadataRequestTopic

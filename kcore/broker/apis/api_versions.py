@@ -1,4 +1,4 @@
-"""ApiVersions v0-4: what the chosen Kafka release offers, of what is served here.
+"""ApiVersions v0-5: what the chosen Kafka release offers, of what is served here.
 
 Left out: features (KIP-584) other than `transaction.version`, `group.version`, `share.version` and
 `streams.version`.
@@ -16,6 +16,7 @@ from kcore.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 _LEVEL_0_VERSION: Final = 4
 _NAMES_VERSION: Final = 3
+_MEANT_VERSION: Final = 5  # who asks says whom he means (KIP-1242)
 # KIP-511, for name and version of the client.
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -27,9 +28,22 @@ def handle(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if call.version >= _NAMES_VERSION:
         call.link.software = names
+    if call.version >= _MEANT_VERSION and (error := _look(call, request)):
+        return ApiVersionsResponse(error_code=error)
     if call.link.sasl is not None:
         call.link.sasl.versions_told()
     return _response(call)
+
+
+def _look(call: Call, request: ApiVersionsRequest) -> ErrorCode:
+    """Whether this is who is meant, if it is known who asks."""
+    if (request.cluster_id is None) != (request.node_id == -1):
+        return ErrorCode.INVALID_REQUEST
+    sasl, meant = call.link.sasl, (request.cluster_id, request.node_id)
+    us = call.node.cluster.config.cluster_id, call.node.node_id
+    if (sasl is not None and not sasl.known) or meant in ((None, -1), us):
+        return ErrorCode.NONE
+    return ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 def unsupported(call: Call) -> ApiVersionsResponse:

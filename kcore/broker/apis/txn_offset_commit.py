@@ -1,4 +1,4 @@
-"""TxnOffsetCommit v0-5: the group coordinator's, once the transaction coordinator has been asked
+"""TxnOffsetCommit v0-6: the group coordinator's, once the transaction coordinator has been asked
 whether the group's offsets are in the transaction (KIP-890); v5 adds them.
 """
 
@@ -21,7 +21,7 @@ _ABORTABLE_VERSION: Final = 4
 def handle(call: Call, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse | str:
     """Store offsets that count when the transaction is committed."""
     cluster = call.node.cluster
-    response, wanted = txn_commit_response(cluster.topics, request)
+    response, wanted = txn_commit_response(cluster.topics, request, call.version)
     if not wanted:
         return response
     count = cluster.config.coordinator.offsets_topic_num_partitions
