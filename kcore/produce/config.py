@@ -22,6 +22,7 @@ class ProduceConfig(Value):
     retries: attempts after the first, within delivery_timeout_ms.
     max_in_flight: requests of one connection that are not answered; with idempotence at most 5,
         because that is how many batches a leader remembers.
+    rack: where records without a key stay, if partitions have leaders there; "": anywhere.
     transaction_timeout_ms: how long a transaction may be open before its coordinator aborts it.
     """
 
@@ -43,5 +44,6 @@ class ProduceConfig(Value):
     metadata_max_idle_ms: int = 300_000
     partitioner_ignore_keys: bool = False
     partitioner_adaptive: bool = True
+    rack: str = ""
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000

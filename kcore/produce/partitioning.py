@@ -2,8 +2,10 @@
 
 A key decides by its hash. A record without a key goes
 where the last one went, until that partition has got `batch_size` bytes (KIP-480); the next is
-drawn at random, those with short queues more often than those with long ones (KIP-794). Unlike in
-Java, a partition that has lost its leader gets no more of them while others have one.
+drawn at random, those with short queues more often than those with long ones (KIP-794), and those
+with a leader in the rack that is wanted before all others (KIP-1123). Unlike in Java, a partition
+that has lost its leader gets no more of them while others have one, nor one whose leader has left
+the rack.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Partitioning:
         version = self._cluster.version
         known = self._choices.get(topic)
         if known is None or known[0] != version:
-            numbers = self.available(topic, partitions) or partitions
+            numbers = self._preferred(topic, partitions) or partitions
             known = version, numbers, [TopicPartition(topic, number) for number in numbers]
             self._choices[topic] = known
         queued = None
@@ -51,7 +53,7 @@ class Partitioning:
 
     def sticky(self, topic: str, partitions: list[int]) -> Sticky:
         """Where records without a key go now; nowhere yet, if that partition is none of these any
-        more (the topic was made anew), or has no leader, and others have one.
+        more (the topic was made anew), or has no leader, or none in the rack, and others have one.
         """
         sticky = self._sticky.get(topic)
         if sticky is None:
@@ -65,15 +67,29 @@ class Partitioning:
         return sticky
 
     def _is_left_out(self, topic: str, number: int, partitions: list[int]) -> bool:
-        """Whether others have a leader, and this one has none."""
-        if self._cluster.leader(TopicPartition(topic, number)) is not None:
+        """Whether others have a leader, or one in the rack, and this one has not."""
+        led = self._cluster.leader(TopicPartition(topic, number)) is not None
+        if led and not self._config.rack:
             return False
-        return bool(self.available(topic, partitions))
+        preferred = self._preferred(topic, partitions)
+        return bool(preferred) and number not in preferred
 
     def available(self, topic: str, partitions: list[int]) -> list[int]:
         """Those that have a leader."""
         leader = self._cluster.leader
         return [number for number in partitions if leader(TopicPartition(topic, number))]
+
+    def _preferred(self, topic: str, partitions: list[int]) -> list[int]:
+        """Those that have a leader in the rack that is wanted; if there are none, in any."""
+        available = self.available(topic, partitions)
+        if not self._config.rack:
+            return available
+        return [number for number in available if self._is_near(topic, number)] or available
+
+    def _is_near(self, topic: str, number: int) -> bool:
+        leader = self._cluster.leader(TopicPartition(topic, number))
+        node = None if leader is None else self._cluster.node(leader.node_id)
+        return node is not None and node.rack == self._config.rack
 
 
 class Sticky(Draw):

@@ -37,7 +37,8 @@ EXPLICIT_MAX: Final[Mapping[ApiKey, int]] = {
 ADD_PARTITIONS_MAX: Final = 3
 # 6 is not stable yet.
 INIT_MAX: Final = 5
-# Above they name topics by their ids (KIP-1319).
+# Above, topics go by their ids (KIP-1319), and of those whose offsets it commits a producer has no
+# metadata: it writes to others.
 TXN_COMMIT_MAX: Final = 5
 
 # InitProducerId: a producer that names itself keeps what it has (KIP-360).

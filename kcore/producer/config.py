@@ -35,8 +35,10 @@ class ProducerConfig(ClientConfig):
     somebody waits for a record of it (`get`, `send_and_wait`): it fills no sooner for that.
     delivery_timeout_ms: from `send` to the end of all attempts. partitioner: a function of (key
     bytes, all partitions, those with a leader), or a kafka.partitioner.Partitioner; None: Java's
-    default. transactional_id: makes it transactional, and fences whoever had the id before.
-    interceptor_classes: what clients have look at records (KIP-42): classes or objects.
+    default, which keeps records without a key to partitions with leaders in client_rack, where
+    there are any, if partitioner_rack_aware (KIP-1123). transactional_id: makes it transactional,
+    and fences whoever had the id before. interceptor_classes: what clients have look at records
+    (KIP-42): classes or objects.
     The rest: ProduceConfig.
     """
 
@@ -57,6 +59,8 @@ class ProducerConfig(ClientConfig):
     partitioner: Any = None
     partitioner_ignore_keys: bool = False
     partitioner_adaptive_partitioning_enable: bool = True
+    partitioner_rack_aware: bool = False
+    client_rack: str = ""
     metadata_max_idle_ms: int = 300_000
     transactional_id: str | None = None
     transaction_timeout_ms: int = 60_000
@@ -93,6 +97,7 @@ class ProducerConfig(ClientConfig):
             metadata_max_idle_ms=self.metadata_max_idle_ms,
             partitioner_ignore_keys=self.partitioner_ignore_keys,
             partitioner_adaptive=self.partitioner_adaptive_partitioning_enable,
+            rack=self.client_rack if self.partitioner_rack_aware else "",
             transactional_id=self.transactional_id,
             transaction_timeout_ms=self.transaction_timeout_ms,
         )

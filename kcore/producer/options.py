@@ -15,6 +15,7 @@ from kcore.settings.parsers import (
     interceptors,
     optional,
     refuse,
+    text,
     transactional_id,
     truth,
 )
@@ -93,6 +94,8 @@ PARSERS: Final[Mapping[str, Parser]] = {
     "partitioner": optional(partitioner),
     "partitioner_ignore_keys": truth,
     "partitioner_adaptive_partitioning_enable": truth,
+    "partitioner_rack_aware": truth,
+    "client_rack": text,
     "metadata_max_idle_ms": integer(5_000, MAX_TIMEOUT_MS),
     "transactional_id": optional(transactional_id),
     "transaction_timeout_ms": integer(1),

@@ -18,7 +18,7 @@ from kcore.produce.partitioning import Partitioning, Sticky
 from kcore.produce.requests import build_produce
 from kcore.records import RecordReader
 from kcore.records.batches import describe_batches
-from kcore.structs import Leader, TopicPartition
+from kcore.structs import Leader, Node, TopicPartition
 from kcore.timers import NEVER
 
 T0 = TopicPartition("t", 0)
@@ -29,13 +29,20 @@ OLD, NEW = b"o" * 16, b"n" * 16
 
 
 class Cluster:
-    version = 1
+    """Partition n is led by node n, whose rack is racks[n]."""
 
-    def __init__(self, without_leader=()):
+    def __init__(self, without_leader=(), racks=()):
+        self.version = 1
         self.without_leader = set(without_leader)
+        self.racks = [*racks]
 
     def leader(self, tp):
-        return None if tp.partition in self.without_leader else Leader(1, 1)
+        return None if tp.partition in self.without_leader else Leader(tp.partition, 1)
+
+    def node(self, node_id):
+        if node_id >= len(self.racks):
+            return None
+        return Node(node_id, "host", 9092, self.racks[node_id])
 
 
 def drawn(queued, count=4000, numbers=(0, 1, 2)):
@@ -69,10 +76,11 @@ def test_a_sticky_partition_is_left_with_a_full_batch_or_at_twice_its_size(taken
     assert (sticky.partition >= 0) is stays
 
 
-def choosing(adaptive=True, without_leader=()):
-    config = ProduceConfig(partitioner_adaptive=adaptive)
+def choosing(adaptive=True, without_leader=(), racks=(), rack=""):
+    config = ProduceConfig(partitioner_adaptive=adaptive, rack=rack)
     accumulator = Accumulator(config)
-    choice = Partitioning(config, Cluster(without_leader), accumulator, random.Random(3))
+    cluster = Cluster(without_leader, racks)
+    choice = Partitioning(config, cluster, accumulator, random.Random(3))
     return choice, accumulator
 
 
@@ -86,6 +94,47 @@ def test_partitions_without_a_leader_are_passed_over_while_there_are_others():
     assert {again(choice, [0, 1, 2]) for _ in range(50)} == {0, 2}
     choice, _ = choosing(without_leader=[0, 1, 2])
     assert {again(choice, [0, 1, 2]) for _ in range(50)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+@pytest.mark.parametrize(
+    ("racks", "without_leader", "found"),
+    [
+        (["a", "b", "a"], [], {0, 2}),
+        (["a", "b", "a"], [0], {2}),
+        (["b", "b", None], [], {0, 1, 2}),
+        (["a", "b", "b"], [0], {1, 2}),
+        (["a"], [], {0}),
+        ([], [], {0, 1, 2}),
+        (["a", "b", "a"], [0, 1, 2], {0, 1, 2}),
+    ],
+    ids=[
+        "leaders there", "those with a leader", "none there", "the one there has no leader",
+        "nodes that are not known", "no node is known", "no leaders",
+    ],
+)  # fmt: skip
+def test_partitions_led_in_the_own_rack_come_first(adaptive, racks, without_leader, found):
+    """KIP-1123."""
+    choice, _ = choosing(adaptive, without_leader, racks, "a")
+    assert {again(choice, [0, 1, 2]) for _ in range(100)} == found
+
+
+def test_racks_do_not_count_unless_that_is_wanted():
+    choice, _ = choosing(racks=["a", "b", "a"])
+    assert {again(choice, [0, 1, 2]) for _ in range(50)} == {0, 1, 2}
+
+
+def test_a_partition_whose_leader_leaves_the_rack_gets_no_more():
+    choice, _ = choosing(racks=["a", "b", "b"], rack="a")
+    assert again(choice, [0, 1, 2]) == 0
+    cluster = choice._cluster
+    cluster.racks = ["b", "a", "b"]
+    assert choice.choose_sticky("t", [0, 1, 2]) == 0  # it is not known yet
+    cluster.version += 1
+    assert choice.choose_sticky("t", [0, 1, 2]) == 1
+    cluster.racks = ["b", "b", "b"]
+    cluster.version += 1
+    assert choice.choose_sticky("t", [0, 1, 2]) == 1  # nobody is there: as good as any
 
 
 @pytest.mark.parametrize("adaptive", [True, False])
