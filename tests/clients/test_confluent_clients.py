@@ -184,7 +184,7 @@ def test_an_automatic_commit_that_was_refused_is_made_again(error):
         broker.refuse("OffsetCommit", error)
         consumer, told = _three_read(broker.bootstrap, "refused", "refused", **conf)
         _poll_until(consumer, lambda: (None, [3]) in told)
-        assert told[0] == (error, [3])
+        assert told[0][0] == error  # of what was read by then
         assert _committed(broker.bootstrap, "refused") == {"refused": 3}
         consumer.close()
 
