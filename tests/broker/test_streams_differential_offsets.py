@@ -51,7 +51,8 @@ class Commits:
         X = m.TxnOffsetCommitRequest
         one = X.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=9)
         request = X(
-            group_id=self._group, generation_id_or_member_epoch=epoch, member_id=member, **self._producer,
+            group_id=self._group, generation_id_or_member_epoch=epoch, member_id=member,
+            **self._producer,
             topics=[X.TxnOffsetCommitRequestTopic(name=self._topic, partitions=[one])],
         )  # fmt: skip
         self._seen.note(self._client.ask(request, 3).topics[0].partitions[0].error_code)

@@ -481,7 +481,8 @@ def transactions_offsets(peer, version):
         one.add_offsets(group)
     one.commit_offset(group, topic, 9, commit_version)
     one.commit_offset(group, topic, 9, commit_version, epoch=one.epoch - 1)
-    one.commit_offset(group, topic, 9, commit_version, generation_id_or_member_epoch=3, member_id="m")
+    member = {"generation_id_or_member_epoch": 3, "member_id": "m"}
+    one.commit_offset(group, topic, 9, commit_version, **member)
     one.commit_offset(group, topic, 9, commit_version, member_id="m")
     one.commit_offset(group, peer.name("none"), 9, commit_version)
     one.commit_offset("", topic, 9, commit_version)
