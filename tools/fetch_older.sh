@@ -17,7 +17,7 @@ command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null ||
     left_out "no java on the PATH or in JAVA_HOME"
 command -v mvn >/dev/null || left_out "no mvn on the PATH to fetch them"
 
-echo "fetching older releases of Kafka from Maven Central (290 MB) into $folder"
+echo "fetching older releases of Kafka from Maven Central (340 MB) into $folder"
 rm -rf "$folder"
 for release in $(sed -n 's:.*<id>\(.*\)</id>.*:\1:p' "$pom"); do
     mkdir -p "$folder/$release"

@@ -19,7 +19,7 @@ from kcore.cli.demo.kafka_cluster import START_TIMEOUT_S, KafkaCluster
 from kcore.cli.demo.kafka_node import HOST, free_ports
 
 JARS: Final = Path(".cache/older")
-RELEASES: Final = ("1.1.1", "2.1.1", "2.8.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0")
+RELEASES: Final = ("1.1.1", "2.1.1", "2.8.2", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1")
 ZOOKEEPER: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 # What a Kafka with a ZooKeeper has not, or has as something else.
 KRAFT_ONLY: Final = ("process.roles", "node.id", "controller.", "inter.broker.listener.name")
