@@ -17,7 +17,9 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
-import org.apache.kafka.common.utils.ByteBufferOutputStream;
+// ByteBufferOutputStream is in the one up to 4.3, and in the other since.
+import org.apache.kafka.common.utils.*;
+import org.apache.kafka.common.utils.internals.*;
 
 /**
  * Writes record batches with Kafka's own encoder, as one JSON object on stdout: name to {hex, batches}, where
