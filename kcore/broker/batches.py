@@ -176,7 +176,8 @@ def _check_records(
 ) -> Batch:
     """The header, with what the records say where it says something else."""
     try:
-        found = survey(data, check_crc=False)
+        most = config.max_decompressed_message_bytes
+        found = survey(data, check_crc=False, record_bytes_max=most)
     except MissingPackageError:
         return batch
     except ValueError as error:  # with a checksum that is right: another try would change nothing

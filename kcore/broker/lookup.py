@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from heapq import heapify, heappop
 
-from kcore.broker.batches import read_header
+from kcore.broker.batches import RefusedError, read_header
 from kcore.broker.log import PartitionLog
 from kcore.broker.remaking import read_records
+from kcore.limits import MAX_INT32
 from kcore.records.codecs import MissingPackageError
-from kcore.records.survey import first_at_or_after
+from kcore.records.survey import OversizedRecordError, first_at_or_after
 from kcore.structs import OffsetAndTimestamp
+from kcore.wire.codes import ErrorCode
 
 
 def offset_for_time(log: PartitionLog, timestamp: int) -> OffsetAndTimestamp | None:
-    """The first record at or after this time; None if there is none."""
+    """The first record at or after this time; None if there is none. RefusedError behind a record
+    that is larger than it may be (by now).
+    """
+    most = log.config.max_decompressed_message_bytes
     for data in log.first_reaching(timestamp):
-        found = _in_batch(data, timestamp, log.start_offset)
+        found = _in_batch(data, timestamp, log.start_offset, most)
         if found is not None:
             return found
     return None
@@ -46,7 +51,7 @@ def _latest_in_batch(data: bytes, start_offset: int) -> OffsetAndTimestamp | Non
     header = read_header(data)
     records = read_records(data, header)
     if records is None:
-        return _in_batch(data, 0, start_offset)
+        return _in_batch(data, 0, start_offset, MAX_INT32)
     left = [record for record in records if record.offset >= start_offset]
     if not left:
         return None
@@ -54,11 +59,16 @@ def _latest_in_batch(data: bytes, start_offset: int) -> OffsetAndTimestamp | Non
     return OffsetAndTimestamp(latest.offset, latest.timestamp, header.leader_epoch)
 
 
-def _in_batch(data: bytes, timestamp: int, start_offset: int) -> OffsetAndTimestamp | None:
+def _in_batch(
+    data: bytes, timestamp: int, start_offset: int, most: int
+) -> OffsetAndTimestamp | None:
     """Of a batch whose codec cannot be read, its first record, with its latest time."""
     batch = read_header(data)
+    delta = start_offset - batch.base_offset
     try:
-        found = first_at_or_after(data, timestamp, start_offset - batch.base_offset)
+        found = first_at_or_after(data, timestamp, delta, record_bytes_max=most)
+    except OversizedRecordError as error:
+        raise RefusedError(ErrorCode.INVALID_RECORD, str(error)) from None
     except (ValueError, MissingPackageError):
         found = (0, batch.max_timestamp)
     if found is None:

@@ -1,6 +1,6 @@
 """What a topic's logs can be told, under Kafka's names (Java: LogConfig, TopicConfig, ConfigDef).
 
-Every option of Kafka 4.3 is known, checked and shown; those with a field in `LogConfig` act.
+Every option of Kafka 4.4 is known, checked and shown; those with a field in `LogConfig` act.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kcore.wire.codes import ErrorCode
 UNLIMITED: Final = -1
 INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
 _INT64_MIN: Final = -INT64_MAX - 1
+_LARGEST: Final = MAX_INT32 - 8  # of what Java can have in one piece
 
 Value = int | float | bool | str | tuple[str, ...]
 
@@ -48,6 +49,7 @@ class LogConfig:
     message_timestamp_after_max_ms: int = 3_600_000
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
+    max_decompressed_message_bytes: int = _LARGEST
 
     @property
     def compact(self) -> bool:
@@ -198,6 +200,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "local.retention.bytes": _long(-2, "log.local.retention.bytes", -2),
     "local.retention.ms": _long(-2, "log.local.retention.ms", -2),
     "max.compaction.lag.ms": _long(INT64_MAX, "log.cleaner.max.compaction.lag.ms", 1),
+    "max.decompressed.message.bytes": _int(
+        _LARGEST, "max.decompressed.message.bytes", 1, _LARGEST
+    ),
     "max.message.bytes": _int(1_048_588, "message.max.bytes"),
     "message.timestamp.after.max.ms": _long(3_600_000, "log.message.timestamp.after.max.ms"),
     "message.timestamp.before.max.ms": _long(INT64_MAX, "log.message.timestamp.before.max.ms"),
@@ -210,6 +215,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "min.compaction.lag.ms": _long(0, "log.cleaner.min.compaction.lag.ms"),
     "min.insync.replicas": _int(1, "min.insync.replicas", 1),
     "preallocate": _flag("log.preallocate"),
+    "remote.copy.lag.bytes": _long(-1, "log.remote.copy.lag.bytes", -1),
+    "remote.copy.lag.ms": _long(0, "log.remote.copy.lag.ms", -1),
     "remote.log.copy.disable": _flag(),
     "remote.log.delete.on.disable": _flag(),
     "remote.storage.enable": Option(Kind.BOOLEAN, "false", check=_wrong_tiers),

@@ -8,7 +8,15 @@ class Survey(NamedTuple):
     unkeyed: int
     sequential: bool
 
-def survey(data: bytes | bytearray | memoryview, *, check_crc: bool = True) -> Survey: ...
+class OversizedRecordError(ValueError): ...
+
+def survey(
+    data: bytes | bytearray | memoryview, *, check_crc: bool = True, record_bytes_max: int = ...
+) -> Survey: ...
 def first_at_or_after(
-    data: bytes | bytearray | memoryview, timestamp: int, delta: int = 0
+    data: bytes | bytearray | memoryview,
+    timestamp: int,
+    delta: int = 0,
+    *,
+    record_bytes_max: int = ...,
 ) -> tuple[int, int] | None: ...

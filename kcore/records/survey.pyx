@@ -3,7 +3,9 @@ it (Java: LogValidator), and what it has to know when it is asked for an offset 
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t,
+)
 
 from kcore.records cimport layout
 from kcore.records.layout cimport BatchHeader, Fault, RecordView, load_header, read_record
@@ -17,6 +19,9 @@ from kcore.tuples import NamedTuple
 
 cdef object checksum = crc32c
 cdef dict decompressors = codecs.DECOMPRESS
+
+cdef enum:
+    SIZE_BYTES_MAX = 5  # of the number in front of each record
 
 
 class Survey(NamedTuple):
@@ -36,12 +41,23 @@ class Survey(NamedTuple):
     sequential: bool
 
 
-cdef bytes unpacked(const uint8_t[::1] data, BatchHeader* head):
-    """The records of a compressed batch."""
+class OversizedRecordError(ValueError):
+    """A record of a compressed batch is larger than it may be."""
+
+
+cdef bytes unpacked(const uint8_t[::1] data, BatchHeader* head, int64_t most):
+    """The records of a compressed batch, of `most` bytes at most."""
     decompress = decompressors.get(head.attributes & layout.CODEC_MASK)
     if decompress is None:
         raise ValueError(f"unknown codec {head.attributes & layout.CODEC_MASK}")
-    return decompress(memoryview(data)[layout.HEADER_SIZE:], limits.MAX_BATCH_BYTES)
+    return decompress(memoryview(data)[layout.HEADER_SIZE:], min(most, limits.MAX_BATCH_BYTES))
+
+
+cdef int64_t body_size(const uint8_t* at, const uint8_t* end) noexcept:
+    """Of the record from `at` to `end`, without the number that says so."""
+    while at[0] & 0x80:
+        at += 1
+    return end - at - 1
 
 
 cdef int check_frame(const uint8_t[::1] data, BatchHeader* head, bint check_crc) except -1:
@@ -56,11 +72,17 @@ cdef int check_frame(const uint8_t[::1] data, BatchHeader* head, bint check_crc)
     return 0
 
 
-def survey(const uint8_t[::1] data not None, *, bint check_crc=True) -> Survey:
+def survey(
+    const uint8_t[::1] data not None, *, bint check_crc=True, int64_t record_bytes_max=INT32_MAX
+) -> Survey:
     """Look through the batch that `data` is.
 
-    ValueError: it is malformed (CodecError, if its compression is). MissingPackageError: its codec
-    cannot be read here.
+    record_bytes_max: of one record, where they are compressed; no more is unpacked than so many of
+    such a size can have (Java: DefaultRecord.readFrom).
+
+    ValueError: it is malformed (CodecError, if its compression is, or if it holds too much;
+    OversizedRecordError: a record is too large). MissingPackageError: its codec cannot be read
+    here.
     """
     cdef BatchHeader head
     cdef bytes body
@@ -70,13 +92,19 @@ def survey(const uint8_t[::1] data not None, *, bint check_crc=True) -> Survey:
     at = &data[0] + layout.HEADER_SIZE
     end = &data[0] + data.shape[0]
     if head.attributes & layout.CODEC_MASK:
-        body = unpacked(data, &head)
+        body = unpacked(
+            data, &head, (record_bytes_max + SIZE_BYTES_MAX) * max(head.record_count, 1)
+        )
         at = <const uint8_t*> PyBytes_AS_STRING(body)
         end = at + len(body)
-    return survey_body(at, end, &head)
+    else:
+        record_bytes_max = INT32_MAX
+    return survey_body(at, end, &head, record_bytes_max)
 
 
-cdef object survey_body(const uint8_t* at, const uint8_t* end, BatchHeader* head):
+cdef object survey_body(
+    const uint8_t* at, const uint8_t* end, BatchHeader* head, int64_t record_bytes_max
+):
     cdef RecordView view
     cdef Fault wrong
     cdef int32_t index = 0, unkeyed = -1, newest = -1, prior = -1
@@ -86,6 +114,7 @@ cdef object survey_body(const uint8_t* at, const uint8_t* end, BatchHeader* head
         wrong = read_record(at, end, &view)
         if wrong != layout.FINE:
             raise ValueError(RECORD_FAULTS[<int> wrong])
+        check_record(at, view.end, record_bytes_max)
         if view.offset_delta <= prior or view.offset_delta > head.last_offset_delta:
             raise ValueError(f"offset delta {view.offset_delta} after {prior}")
         prior = view.offset_delta
@@ -109,12 +138,27 @@ cdef object survey_body(const uint8_t* at, const uint8_t* end, BatchHeader* head
     return Survey(index, least, most, newest, unkeyed, sequential)
 
 
+cdef int check_record(
+    const uint8_t* at, const uint8_t* end, int64_t record_bytes_max
+) except -1:
+    if end - at > record_bytes_max and body_size(at, end) > record_bytes_max:
+        raise OversizedRecordError(
+            f"a record of {body_size(at, end)} bytes, more than {record_bytes_max}"
+        )
+    return 0
+
+
 def first_at_or_after(
-    const uint8_t[::1] data not None, int64_t timestamp, int64_t delta=0
+    const uint8_t[::1] data not None,
+    int64_t timestamp,
+    int64_t delta=0,
+    *,
+    int64_t record_bytes_max=INT32_MAX,
 ) -> tuple[int, int] | None:
     """Offset delta and timestamp of the first record from `delta` on that is not older; None: none.
 
-    Errors as those of `survey`; the checksum is not looked at.
+    Errors as those of `survey`, of records up to the one that is found; the checksum is not looked
+    at.
     """
     cdef BatchHeader head
     cdef bytes body
@@ -129,12 +173,15 @@ def first_at_or_after(
     at = &data[0] + layout.HEADER_SIZE
     end = &data[0] + data.shape[0]
     if head.attributes & layout.CODEC_MASK:
-        body = unpacked(data, &head)
+        body = unpacked(data, &head, INT64_MAX)
         at = <const uint8_t*> PyBytes_AS_STRING(body)
         end = at + len(body)
+    else:
+        record_bytes_max = INT32_MAX
     for _index in range(head.record_count):
         if read_record(at, end, &view) != layout.FINE:
             raise ValueError("a malformed record")
+        check_record(at, view.end, record_bytes_max)
         found = <int64_t> (<uint64_t> head.base_timestamp + <uint64_t> view.timestamp_delta)
         if append_time:
             found = head.max_timestamp

@@ -1,4 +1,4 @@
-"""`max.decompressed.message.bytes` (Kafka 4.4): how large one record of a compressed batch may be."""
+"""`max.decompressed.message.bytes` (Kafka 4.4): how large a record of a compressed batch may be."""
 
 import tracemalloc
 

@@ -4,11 +4,13 @@ are the brokers' own.
 
 import time
 
+from raw_client import DEADLINE_S
 from scenarios_admin import APPEND, SET, SUBTRACT, TOPIC, altered, described, see
 from scenarios_data import WALL_MS, creating, produce, scenario
 
 from kcore.records import encode_batch
 from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode
 
 POLICY, THROTTLED = "cleanup.policy", "leader.replication.throttled.replicas"
 
@@ -52,7 +54,7 @@ def texts_of_options(peer):
         peer.ask(creating(name, configs=[(key, text)]), 4, note=f"{key}={text!r}")
 
 
-GROUP, CLIENT_METRICS = 32, 16
+BROKER, GROUP, CLIENT_METRICS = 4, 32, 16
 RESET = "share.auto.offset.reset"
 
 
@@ -227,6 +229,55 @@ def sizes_in_the_codec_of_the_topic(peer):
         topic = peer.topic(codec, **settings)
         for given in ("none", "gzip"):
             peer.ask(produce(topic, encode_batch(large, codec=given)), 9, note=f"{given} {codec}")
+
+
+UNPACKED = "max.decompressed.message.bytes"
+
+
+@scenario
+def records_that_are_large_unpacked(peer):
+    """Each record of a compressed batch counts; what is kept already is refused when it is read."""
+    for key, text in (
+        (UNPACKED, "0"), (UNPACKED, "2147483639"), (UNPACKED, "2147483640"),
+        *((f"remote.copy.lag.{unit}", text) for unit in ("ms", "bytes") for text in ("-2", "-1")),
+    ):  # fmt: skip
+        name = peer.name(f"c-{key}-{text}")
+        peer.ask(creating(name, configs=[(key, text)]), 4, note=f"{key}={text}")
+        request = altered(BROKER, "1", (key, SET, text), validate_only=True)
+        peer.ask(request, 1, note=f"of a node: {key}={text}")
+    many = [(WALL_MS, None, b"x" * 900)] * 20
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        topic = peer.topic(codec, max_decompressed_message_bytes="1000")
+        for size in (993, 994, 100_000):  # and seven bytes beside the value
+            data = encode_batch([(WALL_MS, None, b"x" * size)], codec=codec)
+            peer.ask(produce(topic, data), 9, note=f"{codec} {size}")
+        late = [(WALL_MS, None, b"a"), (WALL_MS, None, b"x" * 2_000)]
+        for note, records in (("many", many), ("the second", late)):
+            data = encode_batch(records, codec=codec)
+            peer.ask(produce(topic, data), 9, note=f"{codec} {note}")
+    for codec in ("none", "gzip"):
+        topic = peer.topic(f"kept-{codec}", max_decompressed_message_bytes="3000")
+        records = [(1_000 + at, None, b"x" * size) for at, size in enumerate((1, 2_000, 1))]
+        peer.ask(produce(topic, encode_batch(records, codec=codec)), 9)
+        peer.ask(altered(TOPIC, topic, (UNPACKED, SET, "1000")), 1)
+        end = time.monotonic() + DEADLINE_S
+        while offset_at(peer, topic, 1_001) and codec != "none":  # until the broker knows
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        for timestamp in (-3, 1_000, 1_001, 1_002):
+            found = offset_at(peer, topic, timestamp)
+            peer.said.append((f"{codec} kept, looked up {timestamp}", found))
+        see(peer, topic, [UNPACKED], codec)
+
+
+def offset_at(peer, topic, timestamp):
+    """Offset and timestamp; None if it is refused so."""
+    Offsets = m.ListOffsetsRequest
+    part = Offsets.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    asked = Offsets(topics=[Offsets.ListOffsetsTopic(name=topic, partitions=[part])])
+    (found,) = peer.link().ask(asked, 7).topics[0].partitions
+    assert found.error_code in {0, ErrorCode.INVALID_RECORD}
+    return None if found.error_code else [found.offset, found.timestamp]
 
 
 @scenario
