@@ -37,9 +37,9 @@ class AccessVerbs:
     ) -> list[ACL]:
         """Let a principal ("User:alice", "User:*") do something ("READ", ["READ", "WRITE"], "ALL")
         to each of the topic, group, transactional_id or cluster that are named. "*" is all of them;
-        prefixed: all whose names begin like that; host: from there only. It counts from now on,
-        for connections that are there, too. The entries are returned; one that is there already is
-        no error.
+        prefixed: all whose names begin like that; host: from there only, an address or, as in Kafka
+        4.4, a range (CIDR). It counts from now on, for connections that are there, too. The entries
+        are returned; one that is there already is no error.
         """
         made = self._access().add("ALLOW", principal, operations, where)
         self._flush_now()

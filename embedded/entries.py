@@ -19,6 +19,7 @@ from kcore.admin.security import (
 from kcore.broker.authorization.acls import CLUSTER_NAME, TEXT_BYTES_MAX, WILDCARD, Acl, AclFilter
 from kcore.broker.authorization.authorizer import ACLS_MAX, Authorizer
 from kcore.broker.authorization.config import check_principal
+from kcore.broker.authorization.hosts import wrong_host
 from kcore.errors import KafkaConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ class Access:
         """ALLOW or DENY it. UsageError: it cannot be, or entries are too many."""
         made = [*_made(ACLPermissionType[permission], principal, operations, where)]
         entries = [_entry(acl) for acl in made]
+        wrong = wrong_host(entries[0].host) if self._authorizer.ranges else None
+        if wrong is not None:
+            raise UsageError(f"host={entries[0].host!r:.100}: {wrong}")
 
         def add(_now_ms: int) -> None:
             if len(self._authorizer) + len(entries) > ACLS_MAX:

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.authorization.authorizer import Authorizer
+from kcore.broker.authorization.hosts import RANGES_SINCE
 from kcore.broker.batches import RefusedError
 from kcore.broker.clocks import CommonClock, NodeClock
 from kcore.broker.config import BrokerConfig
@@ -84,7 +85,11 @@ class Cluster:
         self.users = Users(rng, {} if config.sasl is None else config.sasl.users)
         self.tokens = Tokens(config.delegation_tokens, rng)
         self.topics = Catalog(rng, self.settings, self.node_ids, self.replication)
-        self.authorizer = None if config.authorizer is None else Authorizer(config.authorizer)
+        self.authorizer = (
+            None
+            if config.authorizer is None
+            else Authorizer(config.authorizer, ranges=config.release >= RANGES_SINCE)
+        )
         self.quotas: Quotas | None = None  # None: none was ever set
         self.mishaps = Mishaps()
         self.pushes = Pushes()

@@ -9,6 +9,7 @@ import pytest
 from kcore.broker import AuthorizerConfig
 from kcore.broker.authorization.acls import Acl, AclFilter, Operation, Pattern, Permission, Resource
 from kcore.broker.authorization.authorizer import Authorizer
+from kcore.broker.authorization.hosts import wrong_host
 from kcore.errors import KafkaConfigurationError
 
 ALICE, BOB, HOST = "User:alice", "User:bob", "10.0.0.1"
@@ -205,3 +206,60 @@ def test_what_a_filter_finds(wanted, found):
 def test_options_that_cannot_be_say_what_is_wrong(options, words):
     with pytest.raises(KafkaConfigurationError, match=words):
         AuthorizerConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside", "outside"),
+    [
+        ("10.0.0.0/8", ["10.0.0.0", "10.255.255.255"], ["11.0.0.0", "9.255.255.255", "::1", "x"]),
+        ("10.1.2.3/24", ["10.1.2.0", "10.1.2.255"], ["10.1.3.0"]),
+        ("10.1.2.3/32", ["10.1.2.3"], ["10.1.2.4"]),
+        ("010.01.2.003/31", ["10.1.2.2", "10.1.2.3"], ["10.1.2.4"]),
+        ("0.0.0.0/0", ["10.1.2.3", "::ffff:10.1.2.3"], ["2001:db8::1"]),
+        ("2001:db8::/32", ["2001:db8::1", "2001:db8:ffff::%eth0"], ["2001:db9::", "10.1.2.3"]),
+        ("[2001:db8::1%3]/+128", ["2001:db8::1"], ["2001:db8::2"]),
+        ("::/0", ["2001:db8::1"], ["10.1.2.3", "::ffff:10.1.2.3"]),
+        ("10.0.0.0/33", [], ["10.0.0.0"]),
+    ],
+)
+def test_a_host_with_a_slash_is_a_range(pattern, inside, outside):
+    authorizer = made(acl(host=pattern))
+    for host in (*inside, *outside):
+        assert may(authorizer, host=host) == (host in inside), host
+    denied = made(acl(), acl(host=pattern, may=DENY))
+    for host in (*inside, *outside):
+        assert may(denied, host=host) == (host in outside), host
+        assert denied.allows_some(ALICE, host, Op.READ, TOPIC) == (host in outside)
+
+
+def test_it_was_none_before():
+    authorizer = Authorizer(AuthorizerConfig(), ranges=False)
+    authorizer.add([acl(host="10.0.0.0/8")])
+    assert not may(authorizer)
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("", "Host pattern cannot be null or empty"),
+        ("*", None), ("10.0.0.1", None), ("broker.example", None), ("10.0.0.0/8", None),
+        *(
+            (host, f"Invalid CIDR notation '{host}': {words}")
+            for host, words in (
+                ("10.0.0/8", "Could not parse [10.0.0/8]"),
+                ("10.0.0.0/", "Could not parse [10.0.0.0/]"),
+                ("10.0.0.0/8/8", "Could not parse [10.0.0.0/8/8]"),
+                ("10.0.0.\u0661/8", "Could not parse [10.0.0.\u0661/8]"),
+                ("10.0.0.256/33", "Value [256] not in range [0,255]"),
+                ("10.0.0.0/33", "Value [33] not in range [0,32]"),
+                ("::1/129", "Could not parse [::1/129] - prefix length must be between 0 and 128"),
+                ("::1/x", "Could not parse [::1/x] - invalid prefix length"),
+                (":::/1", "Could not parse [:::]"),
+                ("::1%a b/1", "Could not parse [::1%a b]"),
+                ("::ffff:10.0.0.1/8", "Could not parse [::ffff:10.0.0.1] - not an IPv6 address"),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_what_can_be_no_host(host, why):
+    assert wrong_host(host) == why

@@ -440,6 +440,30 @@ def entries(side):
 
 
 @scenario
+def ranges_of_hosts(side):
+    """An entry can be about a range of addresses (CIDR); alice comes from the loopback."""
+    topic = side.root.topic("t")
+    for host in (
+        "", "x", "10.0.0.0/8", "10.0.0/8", "10.0.0.0/", "/", "a/8", "10.0.0.0/33", "10.0.0.256/8",
+        "10.0.0.1/8/8", "010.0.0.1/08", "10.0.0.0/-1", " 10.0.0.0/8", "::1/128", "::1/129", "::/0",
+        "::/x", "::/+1", "::1", ":::/1", "[::1]/64", "::1%1/64", "::ffff:10.0.0.1/96", "1:2/64",
+    ):  # fmt: skip
+        created = m.CreateAclsRequest(creations=[entry(name="none", host=host)])
+        side.root.ask(created, 3, note=f"host {host!r}")
+    for host in (
+        "10.0.0.0/8", "127.0.0.1/32", "127.0.0.0/8", "127.9.9.9/8", "127.0.0.2/31", "0.0.0.0/0",
+        "::1/128", "::/0", "127.0.0.0/31",
+    ):  # fmt: skip
+        side.nothing_allowed()
+        side.allow(READ, TOPIC, topic, host=host)
+        side.alice.ask(fetch(topic), 12, note=f"from {host}")
+        side.alice.ask(produce(topic, batch(b"x")), 9, note=f"no more than read, from {host}")
+        side.allow(READ, TOPIC, topic)
+        side.deny(READ, TOPIC, topic, host=host)
+        side.alice.ask(fetch(topic), 12, note=f"not from {host}")
+
+
+@scenario
 def quotas(side):
     """Who may not is told so of each entity; who may is served, and sees them."""
     Alter, Describe = m.AlterClientQuotasRequest, m.DescribeClientQuotasRequest

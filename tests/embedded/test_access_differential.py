@@ -1,5 +1,5 @@
 """Requests of who may not, at a real Kafka with StandardAuthorizer and at the embedded broker: the
-same answers, field by field. What a Kafka 4.3.1 answered is kept in vectors/access_said.json
+same answers, field by field. What a Kafka 4.4.0 answered is kept in vectors/access_said.json
 (tests/support/said.py).
 """
 
@@ -25,6 +25,7 @@ PARTITIONS = 4  # of both journals, at both
 @pytest.fixture(scope="module")
 def embedded():
     config = BrokerConfig(
+        release=(4, 4),
         auto_create_topics=False,
         coordinator=CoordinatorConfig(
             group_initial_rebalance_delay_ms=0,

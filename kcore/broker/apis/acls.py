@@ -18,6 +18,7 @@ from kcore.broker.authorization.acls import (
     Resource,
 )
 from kcore.broker.authorization.authorizer import ACLS_MAX
+from kcore.broker.authorization.hosts import wrong_host
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import UNANSWERED, Call
 from kcore.wire.codes import ErrorCode
@@ -93,7 +94,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | str:
         try:
             if authorizer is None:
                 raise RefusedError(ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
-            good.append(_checked(one))
+            good.append(_checked(one, ranges=authorizer.ranges))
             if len(authorizer) + len(good) > ACLS_MAX:
                 raise RefusedError(
                     ErrorCode.POLICY_VIOLATION, f"{ACLS_MAX} entries are most of all"
@@ -135,8 +136,8 @@ def delete(call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse | str:
     return response
 
 
-def _checked(one: CreateAclsRequest.AclCreation) -> Acl:
-    """RefusedError if it can be no entry."""
+def _checked(one: CreateAclsRequest.AclCreation, *, ranges: bool) -> Acl:
+    """RefusedError if it can be no entry. ranges: those are looked at that hosts can be."""
     kind, name = one.resource_type, one.resource_name
     wrong = None
     if kind == Resource.CLUSTER and name != CLUSTER_NAME:
@@ -149,6 +150,8 @@ def _checked(one: CreateAclsRequest.AclCreation) -> Acl:
         wrong = f"Invalid entry: {one}"
     elif ":" not in one.principal:
         wrong = f"Could not parse principal from `{one.principal}` (no colon is present)"
+    elif ranges:
+        wrong = wrong_host(one.host)
     if wrong is not None:
         raise RefusedError(ErrorCode.INVALID_REQUEST, wrong)
     return Acl(

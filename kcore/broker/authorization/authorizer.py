@@ -24,6 +24,7 @@ from kcore.broker.authorization.acls import (
     Resource,
 )
 from kcore.broker.authorization.config import AuthorizerConfig
+from kcore.broker.authorization.hosts import is_in_range
 
 # Entries of a cluster: more than a test needs, by far.
 ACLS_MAX: Final = 10_000
@@ -58,11 +59,12 @@ Changed = Callable[[Sequence[Acl], Sequence[Acl]], None]
 
 
 class Authorizer:
-    """The entries of a cluster. changed: is told what was added and removed, before anybody is
-    answered.
+    """The entries of a cluster. ranges: whether a host with a slash is one (CIDR). changed: is told
+    what was added and removed, before anybody is answered.
     """
 
-    def __init__(self, config: AuthorizerConfig) -> None:
+    def __init__(self, config: AuthorizerConfig, *, ranges: bool = True) -> None:
+        self.ranges = ranges
         self._super_users = frozenset(config.super_users)
         self._principals = dict(config.principals)
         self._default = config.allow_everyone_if_no_acl_found
@@ -124,7 +126,7 @@ class Authorizer:
         spoken = allowed = False
         for acl in self._about(resource_type, name):
             spoken = True
-            if not _concerns(acl, principal, host) or not _speaks_of(acl, operation):
+            if not self._concerns(acl, principal, host) or not _speaks_of(acl, operation):
                 continue
             if acl.permission_type == Permission.DENY:
                 return False
@@ -143,7 +145,7 @@ class Authorizer:
             for acl in self._acls
             if acl.resource_type == resource_type
             and acl.operation in exactly
-            and _concerns(acl, principal, host)
+            and self._concerns(acl, principal, host)
         ]
         denied = [acl for acl in about if acl.permission_type == Permission.DENY]
         if any(_is_everything(acl) for acl in denied):
@@ -162,17 +164,20 @@ class Authorizer:
             if self.allows(principal, host, operation, resource, name)
         )
 
+    def _concerns(self, acl: Acl, principal: str, host: str) -> bool:
+        """Whether an entry is about this principal at this host."""
+        if acl.principal not in {principal, EVERYBODY}:
+            return False
+        if acl.host in {host, WILDCARD}:
+            return True
+        return self.ranges and "/" in acl.host and is_in_range(host, acl.host)
+
     def _about(self, resource_type: int, name: str) -> Iterator[Acl]:
         if name != WILDCARD:  # else they are among the others
             yield from self._named.get((resource_type, name), ())
         for acl in self._others.get(resource_type, ()):
             if acl.covers(name):
                 yield acl
-
-
-def _concerns(acl: Acl, principal: str, host: str) -> bool:
-    """Whether an entry is about this principal at this host."""
-    return acl.principal in {principal, EVERYBODY} and acl.host in {host, WILDCARD}
 
 
 def _speaks_of(acl: Acl, operation: int) -> bool:
