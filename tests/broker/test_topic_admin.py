@@ -162,7 +162,9 @@ def test_defaults_are_the_clusters():
          "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
         ("t", 2, [[9]], ErrorCode.INVALID_REPLICA_ASSIGNMENT,
          "The manual partition assignment includes broker 9, but no such broker is registered."),
-        ("t", 20_000, None, ErrorCode.POLICY_VIOLATION, "20000 partitions are more than 10000"),
+        ("t", 20_000, None, ErrorCode.POLICY_VIOLATION,
+         "Excessively large number of additional partitions per request."),
+        ("t", 10_001, None, ErrorCode.POLICY_VIOLATION, "10001 partitions are more than 10000"),
     ],
 )  # fmt: skip
 def test_partitions_that_cannot_be(world, client, name, count, assignments, code, why):

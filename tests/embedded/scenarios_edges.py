@@ -143,6 +143,53 @@ def more_partitions_than_there_may_be(peer):
 
 
 @scenario
+def more_partitions_than_may_be_added(peer):
+    """The request as a whole is refused, but for names that are there twice."""
+    one, other, none = peer.topic("one"), peer.topic("other", 3), peer.name("none")
+    Parts = m.CreatePartitionsRequest
+    for wanted in (
+        [(one, 10_002)], [(one, 2**31 - 1)], [(one, 5_002), (other, 5_003)],
+        [(one, 5_001), (other, 5_003)], [(one, 6_000), (one, 6_000)], [(none, 20_000), (one, 3)],
+        [(none, 20_000), (one, 20_000), (other, 4)], [(other, 1), (one, 10_002)],
+        [(other, -(2**31)), (one, 10_002)], [(one, 9_000), (one, 9_000), (other, 9_000)],
+        [(one, 20_000), (other, 4), (other, 5)],
+    ):  # fmt: skip
+        topics = [
+            Parts.CreatePartitionsTopic(name=name, count=count, assignments=None)
+            for name, count in wanted
+        ]
+        request = Parts(topics=topics, timeout_ms=5_000, validate_only=True)
+        for version in (2, 3):
+            peer.ask(request, version, note=f"v{version} {wanted}")
+
+
+@scenario
+def quotas_that_are_no_numbers(peer):
+    Alter, Describe = m.AlterClientQuotasRequest, m.DescribeClientQuotasRequest
+    name = peer.name("q")
+    whose = [Alter.EntityData(entity_type="client-id", entity_name=name)]
+    for key in ("producer_byte_rate", "request_percentage", "controller_mutation_rate", "nope"):
+        for value in (float("nan"), float("inf"), -float("inf"), 0.0, 1e300, 1_000.0):
+            one = Alter.EntryData(entity=whose, ops=[Alter.OpData(key=key, value=value)])
+            peer.ask(Alter(entries=[one]), 1, note=f"{key} {value}")
+    removed = Alter.OpData(key="request_percentage", value=float("nan"), remove=True)
+    peer.ask(Alter(entries=[Alter.EntryData(entity=whose, ops=[removed])]), 1, note="removed")
+    asked = Describe(
+        components=[Describe.ComponentData(entity_type="client-id", match_type=0, match=name)]
+    )
+    end = time.monotonic() + DEADLINE_S  # a Kafka's brokers hear of it
+    left = {"producer_byte_rate", "controller_mutation_rate"}
+    while {one.key for one in quotas_of(peer, asked)} != left:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    peer.said.append(("kept", sorted((one.key, one.value) for one in quotas_of(peer, asked))))
+
+
+def quotas_of(peer, asked):
+    return [value for entry in peer.link().ask(asked, 1).entries for value in entry.values]
+
+
+@scenario
 def what_is_wrong_first(peer):
     """Of a topic with several things wrong, one is told."""
     topic = peer.topic("t")

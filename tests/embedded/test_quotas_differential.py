@@ -1,7 +1,7 @@
 """Quotas: the same requests to a real Kafka and to the embedded broker. What is set and found, the
 texts with what is wrong, and how long clients are to wait, to the ms where clocks allow for it.
 
-What a Kafka 4.3.1 said of what is set and found is kept in vectors/quotas_said.json
+What a Kafka 4.4.0 said of what is set and found is kept in vectors/quotas_said.json
 (tests/support/said.py).
 """
 

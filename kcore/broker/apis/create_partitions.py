@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
+from kcore.broker.config import PARTITIONS_MAX
 from kcore.broker.mutations import Mutations, mutations_of, text_of
 from kcore.broker.topics import check_even
 from kcore.wire.codes import ErrorCode
@@ -19,6 +21,9 @@ def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResp
     response = CreatePartitionsResponse()
     mutations = mutations_of(call, _STRICT_VERSION)
     times = Counter(entry.name for entry in request.topics)
+    once = [entry for entry in request.topics if times[entry.name] == 1]
+    if _additional(call, once) > PARTITIONS_MAX:
+        return _all_refused(request)
     for entry in {entry.name: entry for entry in request.topics}.values():
         result = CreatePartitionsResponse.CreatePartitionsTopicResult(name=entry.name)
         try:
@@ -31,6 +36,30 @@ def handle(call: Call, request: CreatePartitionsRequest) -> CreatePartitionsResp
         response.results.append(result)
     response.throttle_time_ms = mutations.throttle_ms
     return response
+
+
+def _all_refused(request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    response = CreatePartitionsResponse()
+    for entry in request.topics:
+        response.results.append(
+            CreatePartitionsResponse.CreatePartitionsTopicResult(
+                name=entry.name,
+                error_code=ErrorCode.POLICY_VIOLATION,
+                error_message="Excessively large number of additional partitions per request.",
+            )
+        )
+    return response
+
+
+def _additional(
+    call: Call, entries: Iterable[CreatePartitionsRequest.CreatePartitionsTopic]
+) -> int:
+    """How many partitions a request wants, of topics that there are."""
+    topics = call.node.cluster.topics
+    wanted = ((topics.get(entry.name), entry.count) for entry in entries)
+    return sum(
+        max(count - len(topic.partitions), 0) for topic, count in wanted if topic is not None
+    )
 
 
 def _extend(

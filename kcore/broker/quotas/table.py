@@ -167,9 +167,11 @@ def _keys_of(entity: Entity) -> tuple[str, ...]:
 def _check_value(key: str, value: float, keys: tuple[str, ...]) -> None:
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key[:NAME_LENGTH_MAX]}")
+    if not math.isfinite(value):
+        raise _invalid(f"Quota {key} must be a finite number")
     if value <= 0:
         raise _invalid(f"Quota {key} must be greater than 0")
-    if key in _WHOLE and not math.isnan(value):
+    if key in _WHOLE:
         largest, what = _WHOLE[key]
         if value > largest:
             raise _invalid(f"Proposed value for {key} is too large for {what}.")
