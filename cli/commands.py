@@ -26,6 +26,9 @@ BOOTSTRAP = click.option(
     "-b", "--bootstrap", required=True, help="Brokers to begin with.", **_BEGIN
 )
 CODECS = click.Choice(["gzip", "snappy", "lz4", "zstd"])
+AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="A JSON object on a line for each row of a table."
+)
 _CODECS_HELP = "gzip, snappy, lz4 or zstd."
 
 
@@ -235,6 +238,7 @@ def produce(
 @click.option("-l", "--leaders", is_flag=True, help="Leader and replicas of each partition.")
 @click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
 @click.option("--create", is_flag=True, help="Make these topics.")
+@click.option("--grow", is_flag=True, help="Add partitions to these topics: to --partitions.")
 @click.option(
     "-p", "--partitions", type=click.IntRange(min=1), metavar="N",
     help="With --create: as many; else what the cluster has as its default.",
@@ -248,28 +252,36 @@ def produce(
     help="With --create: what is set for them, repeatable.",
 )  # fmt: skip
 @click.option("--delete", is_flag=True, help="Delete these topics, with all that is in them.")
+@AS_JSON
 @_settings("Consumer or kcore.Admin")
 def topics(
-    *, offsets: bool, leaders: bool, internal: bool, create: bool, delete: bool, **given: Any
+    *, offsets: bool, leaders: bool, internal: bool, **given: Any
 ) -> None:
-    """List topics with their partitions; make or delete them."""
+    """List topics with their partitions; make, grow or delete them."""
     from kcore.cli.topics import (  # noqa: PLC0415
         TopicsOptions,
         create_topics,
         delete_topics,
+        grow_topics,
         list_leaders,
         list_topics,
     )
 
+    verbs = {"create": create_topics, "grow": grow_topics, "delete": delete_topics}
+    asked = [name for name in verbs if given.pop(name)]
     options = TopicsOptions(**given)
-    if (create or delete) and not options.names:
-        raise click.UsageError("--create and --delete take the topics that they are for: TOPIC")
-    if create + delete + offsets + leaders > 1:
-        raise click.UsageError("one of --create, --delete, --offsets and --leaders")
-    if (options.partitions or options.replicas or options.set) and not create:
-        raise click.UsageError("--partitions, --replicas and --set go with --create")
-    if create or delete:
-        sys.exit(endings.run(lambda: (create_topics if create else delete_topics)(options)))
+    if asked and not options.names:
+        raise click.UsageError(f"--{asked[0]} takes the topics that it is for: TOPIC")
+    if len(asked) + offsets + leaders > 1:
+        raise click.UsageError("one of --create, --grow, --delete, --offsets and --leaders")
+    if (options.replicas or options.set) and asked != ["create"]:
+        raise click.UsageError("--replicas and --set go with --create")
+    if options.partitions and asked not in (["create"], ["grow"]):
+        raise click.UsageError("--partitions goes with --create and --grow")
+    if asked == ["grow"] and not options.partitions:
+        raise click.UsageError("--grow takes the --partitions that there are to be")
+    if asked:
+        sys.exit(endings.run(lambda: verbs[asked[0]](options)))
     if leaders:
         sys.exit(endings.run(lambda: list_leaders(options, internal=internal)))
     sys.exit(endings.run(lambda: list_topics(options, offsets=offsets, internal=internal)))
@@ -294,6 +306,7 @@ def topics(
     help="To be reset, repeatable; or what the group has committed for.",
 )  # fmt: skip
 @click.option("--execute", is_flag=True, help="With --reset-to: do it.")
+@AS_JSON
 @_settings("Admin")
 def groups(*, delete: bool, execute: bool, **given: Any) -> None:
     """List groups; or the members of each GROUP, and what they read."""
@@ -327,6 +340,7 @@ def groups(*, delete: bool, execute: bool, **given: Any) -> None:
     "--set", multiple=True, metavar="NAME=VALUE", callback=reading.pairs, help="Repeatable."
 )
 @click.option("--unset", multiple=True, metavar="NAME", help="As by default again, repeatable.")
+@AS_JSON
 @_settings("Admin")
 @click.pass_context
 def configs(context: click.Context, /, *, every: bool, **given: Any) -> None:
@@ -351,6 +365,7 @@ def configs(context: click.Context, /, *, every: bool, **given: Any) -> None:
     "--max", "most", type=click.IntRange(min=0), metavar="RECORDS",
     help="Exit code 1 if a partition is further behind, or has records and nothing is committed.",
 )  # fmt: skip
+@AS_JSON
 @_settings("Admin")
 def lag(**given: Any) -> None:
     """Print how far each GROUP is behind, and who reads what."""

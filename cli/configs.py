@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE
 from kcore.cli.groups import open_admin
-from kcore.cli.tables import Page, table
+from kcore.cli.tables import Cell, Page, table
 
 if TYPE_CHECKING:
     from kcore import Admin
 
-_NOTHING = "-"
 _DEFAULT = "default"  # of all brokers: Kafka gives that no name
 _HIDDEN = "(not told)"
 _OF_ALL_BROKERS = "DYNAMIC_DEFAULT_BROKER_CONFIG"
@@ -23,8 +22,8 @@ _SET = "DYNAMIC"  # so begin the sources of what was set while brokers run
 @dataclass(frozen=True)
 class ConfigsOptions:
     """What was asked for. names: none: all of that kind. set, unset: what is to be altered of them.
-    every: what nobody has set, too. controllers: they are asked in place of brokers. settings: of
-    Admin.
+    every: what nobody has set, too. as_json: the table is printed so. controllers: they are asked
+    in place of brokers. settings: of Admin.
     """
 
     bootstrap: str | None
@@ -33,6 +32,7 @@ class ConfigsOptions:
     set: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     every: bool = False
+    as_json: bool = False
     controllers: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ def show(options: ConfigsOptions) -> int:
     """Print a table of the entries, by what they are of."""
     from kcore.admin import ConfigFilterType, ConfigResource  # noqa: PLC0415 (as in open_admin)
 
-    page = Page()
+    page = Page(as_json=options.as_json)
     with _open(options) as admin:
         names = _names(admin, options)
         told = admin.describe_configs(
@@ -100,8 +100,8 @@ def _is_set(kind: str, source: str) -> bool:
     return source.startswith(_SET) and (kind == "broker" or source != _OF_ALL_BROKERS)
 
 
-def _value(row: Mapping[str, Any]) -> str:
+def _value(row: Mapping[str, Any]) -> object:
     value = row["value"]
     if value is None:
-        return _HIDDEN if row["is_sensitive"] else _NOTHING
+        return Cell(_HIDDEN, None) if row["is_sensitive"] else None
     return str(value)

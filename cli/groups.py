@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE, REFUSED, RefusalError
-from kcore.cli.tables import Page, table
+from kcore.cli.tables import Cell, Page, Rows, table
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
 
@@ -24,7 +24,7 @@ _DEAD = "Dead"  # the state of a group that is not there
 @dataclass(frozen=True)
 class GroupsOptions:
     """What was asked for. groups: none: all, listed. where: they are to be reset to; topics: only
-    there. settings: of Admin.
+    there. as_json: tables are printed so. settings: of Admin.
     """
 
     bootstrap: str
@@ -33,19 +33,21 @@ class GroupsOptions:
     types: tuple[str, ...] = ()
     where: str | None = None
     topics: tuple[str, ...] = ()
+    as_json: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LagOptions:
     """What was asked for. topics: none: all that the group reads. most: what a partition may be
-    behind; None: whatever it is.
+    behind; None: whatever it is. as_json: tables are printed so.
     """
 
     bootstrap: str
     groups: tuple[str, ...]
     topics: tuple[str, ...] = ()
     most: int | None = None
+    as_json: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -65,13 +67,17 @@ def open_admin(
 
 def groups(options: GroupsOptions) -> int:
     """Print a table of all groups, or one of the members of each that is named."""
-    page = Page()
+    page = Page(as_json=options.as_json)
     with open_admin("groups", options.bootstrap, options.settings) as admin:
         if options.groups:
             described = admin.describe_groups(options.groups)
             for name in options.groups:
                 _check(described[name])
-            page.show(*(part for name in options.groups for part in _described(described[name])))
+            if page.as_json:
+                page.tell(_told(described[name]) for name in options.groups)
+            else:
+                rows = (described[name] for name in options.groups)
+                page.show(*(part for row in rows for part in _described(row)))
         else:
             _list(admin, options, page)
     return DONE
@@ -98,15 +104,54 @@ def _list(admin: Admin, options: GroupsOptions, page: Page) -> None:
     page.show(_listed(rows))
 
 
-def _listed(rows: Iterable[Mapping[str, Any]]) -> object:
+def _listed(rows: Iterable[Mapping[str, Any]]) -> Rows:
     found = table("group", "type", "protocol", "state")
     for row in sorted(rows, key=lambda row: str(row["group_id"])):
         words = (row["group_type"], row["protocol_type"], row["group_state"])
-        found.add_row(row["group_id"], *(word or _NOTHING for word in words))
+        found.add_row(row["group_id"], *(word or None for word in words))
     return found
 
 
-def _described(row: Mapping[str, Any]) -> Iterable[object]:
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of a group as `_described`, for programs."""
+    return {
+        "group": row["group_id"],
+        "type": row["group_type"],
+        "state": row["group_state"],
+        "assignor": row["protocol_data"] or None,
+        "members": [
+            {
+                "member": member["member_id"],
+                "client": member["client_id"],
+                "host": member["client_host"],
+                "instance": member["group_instance_id"],
+                **_assigned(member["member_assignment"]),
+            }
+            for member in row["members"]
+        ],
+    }
+
+
+def _assigned(assignment: Any) -> dict[str, Any]:
+    if not isinstance(assignment, dict):  # of another protocol: bytes that only it understands
+        return {"partitions": None}
+    if "active_tasks" in assignment:
+        roles = ("active", "standby", "warmup")
+        return {
+            f"{role}_tasks": {
+                str(part): sorted(numbers) for part, numbers in assignment[f"{role}_tasks"].items()
+            }
+            for role in roles
+        }
+    return {
+        "partitions": {
+            part["topic"]: sorted(part["partitions"])
+            for part in sorted(assignment["assigned_partitions"], key=lambda part: part["topic"])
+        }
+    }
+
+
+def _described(row: Mapping[str, Any]) -> Iterable[str | Rows]:
     assignor = f", {row['protocol_data']}" if row["protocol_data"] else ""
     count = len(row["members"])
     yield (
@@ -125,20 +170,19 @@ def _described(row: Mapping[str, Any]) -> Iterable[object]:
                 member["member_id"],
                 member["client_id"],
                 member["client_host"],
-                member["group_instance_id"] or _NOTHING,
+                member["group_instance_id"],
                 _tasks(has) if streams else _partitions(has),
             )
         yield members
 
 
-def _topology(row: Mapping[str, Any]) -> object:
+def _topology(row: Mapping[str, Any]) -> Rows:
     """What each part of an application does: its tasks are numbered by partitions of its inputs."""
     found = table("part", "reads", "writes", "keeps")
     for part in row["topology"]:
         inputs = [*part["source_topics"], *_named(part["repartition_source_topics"])]
         outputs, kept = part["repartition_sink_topics"], _named(part["state_changelog_topics"])
-        words = (", ".join(names) or _NOTHING for names in (inputs, outputs, kept))
-        found.add_row(part["subtopology_id"], *words)
+        found.add_row(part["subtopology_id"], inputs, outputs, kept)
     return found
 
 
@@ -188,7 +232,7 @@ def reset(options: GroupsOptions, *, execute: bool) -> int:
     """Print where each group is and where it goes on, and have it go on there if `execute`. One
     that is not there yet begins in the topics that are named. RefusalError.
     """
-    page = Page()
+    page = Page(as_json=options.as_json)
     with open_admin("groups", options.bootstrap, options.settings) as admin:
         spec = _spec(str(options.where))
         for name in options.groups:
@@ -204,10 +248,11 @@ def reset(options: GroupsOptions, *, execute: bool) -> int:
             if not found:
                 why = "has committed nothing: --topic says for what it is reset"
                 raise RefusalError(f"group {name!r} {why}")
-            rows = table("topic", right=("partition", _column(described), "reset to"))
+            of = {"group": name, "done": execute}
+            rows = table("topic", right=("partition", _column(described), "reset to"), of=of)
             for tp, row in sorted(found.items()):
-                was = str(before[tp]) if before.get(tp, -1) >= 0 else _NOTHING
-                rows.add_row(tp.topic, str(tp.partition), was, str(row["offset"]))
+                was = before[tp] if before.get(tp, -1) >= 0 else None
+                rows.add_row(tp.topic, tp.partition, was, row["offset"])
             said = "reset" if execute else "nothing is reset without --execute"
             page.show(f"{name}: {said}{', a new group' * new}", rows)
     return DONE
@@ -252,7 +297,7 @@ def _all_of(admin: Admin, options: GroupsOptions) -> Iterable[TopicPartition]:
 
 def lag(options: LagOptions) -> int:
     """Print how far each group is behind. Status REFUSED if a partition is further than it may."""
-    page, late = Page(), False
+    page, late = Page(as_json=options.as_json), False
     with open_admin("lag", options.bootstrap, options.settings) as admin:
         for name in options.groups:
             row = admin.describe_groups([name])[name]
@@ -263,6 +308,13 @@ def lag(options: LagOptions) -> int:
                 _is_late(one, options.most) for one in found.values()
             )
     return REFUSED if late else DONE
+
+
+def _readers(one: PartitionLag) -> Cell:
+    who = f"{one.client_id} at {one.client_host}" if one.member_id else _NOTHING
+    if len(one.members) > 1:  # of a share group
+        who = f"{len(one.members)} members"
+    return Cell(who, list(one.members))
 
 
 def _is_late(one: PartitionLag, most: int) -> bool:
@@ -279,7 +331,9 @@ def _chosen(
     return {tp: one for tp, one in sorted(found.items()) if not topics or tp.topic in topics}
 
 
-def _lags(row: Mapping[str, Any], found: Mapping[TopicPartition, PartitionLag]) -> Iterable[object]:
+def _lags(
+    row: Mapping[str, Any], found: Mapping[TopicPartition, PartitionLag]
+) -> Iterable[str | Rows]:
     name, column = row["group_id"], _column(row)
     what = "commit" if column == "committed" else "start offset"
     behind = sum(one.lag or 0 for one in found.values())
@@ -289,12 +343,8 @@ def _lags(row: Mapping[str, Any], found: Mapping[TopicPartition, PartitionLag]) 
     text += f", {unknown} of them without a {what}" if unknown else ""
     yield text + (f", {untold} of them with a lag that is not told" if untold else "")
     if found:
-        rows = table("topic", right=("partition", column, "end", "lag"))
+        rows = table("topic", right=("partition", column, "end", "lag"), of={"group": name})
         rows.add_column("member", overflow="fold")
         for tp, one in found.items():
-            numbers = (_NOTHING if number is None else str(number) for number in one[:3])
-            who = f"{one.client_id} at {one.client_host}" if one.member_id else _NOTHING
-            if len(one.members) > 1:  # of a share group
-                who = f"{len(one.members)} members"
-            rows.add_row(tp.topic, str(tp.partition), *numbers, who)
+            rows.add_row(tp.topic, tp.partition, *one[:3], _readers(one))
         yield rows

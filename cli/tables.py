@@ -1,41 +1,73 @@
-"""Tables of the command line: on a terminal as wide as that is, elsewhere a row is a line."""
+"""Tables of the command line: on a terminal as wide as that is, elsewhere a row is a line; or, for
+programs, as JSON: an object on a line for each row.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
 from kcore.cli.endings import output
+from kcore.tuples import NamedTuple
 
+_NOTHING: Final = "-"
 # No wider than that is what a broker may have set of an entry, or assigned to a member. Columns are
 # as wide as their widest cell.
 _WIDE: Final = 1_000_000
 
 
+class Cell(NamedTuple):
+    """One that people see as `text`, and programs as `value`."""
+
+    text: str
+    value: Any
+
+
 class Rows(Table):
-    """A table whose cells are words that strangers have chosen."""
+    """A table whose cells are words that strangers have chosen, numbers, lists of both, or None.
+    of: what all rows are of, for programs; people are told above the table.
+    """
+
+    def __init__(self, of: Mapping[str, Any]) -> None:
+        super().__init__(box=None, pad_edge=False)
+        self._of = of
+        self.objects: list[dict[str, Any]] = []
 
     def add_row(self, *cells: Any, **how: Any) -> None:
         """As there; a cell is a line, and nothing that a terminal would obey."""
-        super().add_row(*map(printable, cells), **how)
+        super().add_row(*map(_shown, cells), **how)
+        names = (str(column.header).replace(" ", "_") for column in self.columns)
+        values = (cell.value if isinstance(cell, Cell) else cell for cell in cells)
+        self.objects.append({**self._of, **dict(zip(names, values, strict=True))})
 
 
-def printable(text: Any) -> Any:
+def _shown(cell: Any) -> str:
+    if isinstance(cell, Cell):
+        return printable(cell.text)
+    if isinstance(cell, (list, tuple)):
+        between = "," if all(isinstance(one, int) for one in cell) else ", "
+        return printable(between.join(map(str, cell))) or _NOTHING
+    return _NOTHING if cell is None else printable(str(cell))
+
+
+def printable(text: str) -> str:
     r"""Characters that do not print as Python writes them (`\x1b`, `\n`): ids of groups and clients
-    may have any, and a terminal obeys some. What is no text is left alone.
+    may have any, and a terminal obeys some.
     """
-    if not isinstance(text, str) or text.isprintable():
+    if text.isprintable():
         return text
     return "".join(
         one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
     )
 
 
-def table(*left: str, right: tuple[str, ...] = ()) -> Rows:
-    """An empty one: columns of text, then columns of numbers."""
-    made = Rows(box=None, pad_edge=False)
+def table(*left: str, right: tuple[str, ...] = (), of: Mapping[str, Any] | None = None) -> Rows:
+    """An empty one: columns of text, then columns of numbers. of: see Rows."""
+    made = Rows(of or {})
     for column in left:
         made.add_column(column, overflow="fold")
     for column in right:
@@ -52,14 +84,26 @@ class _Output(Console):
 
 
 class Page:
-    """Where tables and lines are printed. RefusalError when it is made, before anybody is asked for
-    anything: there is no standard output.
+    """Where tables and lines are printed. as_json: tables as objects, and lines, which are for
+    people, not. RefusalError when it is made, before anybody is asked for anything: there is no
+    standard output.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_json: bool = False) -> None:
         width = None if output().isatty() else _WIDE
         self._console = _Output(width=width, highlight=False, markup=False)
+        self.as_json = as_json
 
-    def show(self, *parts: object) -> None:
+    def show(self, *parts: str | Rows) -> None:
         """Print these, a text on a line, a table on lines of its own."""
-        self._console.print(*map(printable, parts), sep="\n")
+        if self.as_json:
+            tables = (part for part in parts if isinstance(part, Rows))
+            self.tell(row for table in tables for row in table.objects)
+            return
+        shown = (printable(part) if isinstance(part, str) else part for part in parts)
+        self._console.print(*shown, sep="\n")
+
+    def tell(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        """Print these as JSON, one on a line."""
+        for one in objects:
+            self._console.out(json.dumps(one), highlight=False)

@@ -1,5 +1,5 @@
 """`kcore topics`: what topics a cluster has, how many partitions, and (if asked) their offsets, or
-who leads them. Topics are made and deleted.
+who leads them. Topics are made, grow, and are deleted.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from kcore import Consumer
+    from kcore.cli.tables import Rows
 
-_NOTHING = "-"
 _DEFAULT = -1  # the cluster's
 
 
 @dataclass(frozen=True)
 class TopicsOptions:
     """What was asked for. names: none: all, listed. partitions, replicas, set: of topics that are
-    made; None: as the cluster likes. settings: of Consumer, or of Admin.
+    made; None: as the cluster likes. as_json: tables are printed so. settings: of Consumer, or of
+    Admin.
     """
 
     bootstrap: str
@@ -33,6 +32,7 @@ class TopicsOptions:
     partitions: int | None = None
     replicas: int | None = None
     set: Mapping[str, str] = field(default_factory=dict)
+    as_json: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -43,7 +43,7 @@ def list_topics(options: TopicsOptions, *, offsets: bool, internal: bool) -> int
     """Print a table of these topics (all if none is named). Raises KafkaError, RefusalError."""
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
-    page = Page()
+    page = Page(as_json=options.as_json)
     given = {"bootstrap_servers": options.bootstrap.split(","), "client_id": "kcore-topics"}
     with Consumer(**(given | dict(options.settings))) as consumer:
         known = consumer.topics()
@@ -59,7 +59,7 @@ def list_leaders(options: TopicsOptions, *, internal: bool) -> int:
     """The same, of who leads each partition, and who has replicas of it."""
     from kcore.admin.topics import partitions_of  # noqa: PLC0415 (as in open_admin)
 
-    page = Page()
+    page = Page(as_json=options.as_json)
     with open_admin("topics", options.bootstrap, options.settings) as admin:
         told = admin.describe_topics(options.names or None)
     partitions_of(told)
@@ -70,31 +70,27 @@ def list_leaders(options: TopicsOptions, *, internal: bool) -> int:
             leader = part["leader_id"]
             found.add_row(
                 topic,
-                str(part["partition_index"]),
-                _NOTHING if leader < 0 else str(leader),
-                *(_nodes(part[name]) for name in ("replica_nodes", "isr_nodes")),
+                part["partition_index"],
+                None if leader < 0 else leader,
+                # As brokers order them: the first replica is the one preferred as leader.
+                *(list(part[name]) for name in ("replica_nodes", "isr_nodes")),
             )
     page.show(found)
     return DONE
-
-
-def _nodes(numbers: Iterable[int]) -> str:
-    """As brokers order them: the first replica is the one that is preferred as leader."""
-    return ",".join(map(str, numbers)) or _NOTHING
 
 
 def _shown(known: Iterable[str], *, internal: bool) -> list[str]:
     return [name for name in known if internal or not name.startswith("__")]
 
 
-def _partitions(consumer: Consumer, topics: Iterable[str]) -> Table:
+def _partitions(consumer: Consumer, topics: Iterable[str]) -> Rows:
     found = table("topic", right=("partitions",))
     for topic in topics:
-        found.add_row(topic, str(len(consumer.partitions_for_topic(topic) or ())))
+        found.add_row(topic, len(consumer.partitions_for_topic(topic) or ()))
     return found
 
 
-def _offsets(consumer: Consumer, topics: Iterable[str]) -> Table:
+def _offsets(consumer: Consumer, topics: Iterable[str]) -> Rows:
     found = table("topic", right=("partition", "first", "end", "between"))
     partitions = [
         TopicPartition(topic, number)
@@ -103,8 +99,7 @@ def _offsets(consumer: Consumer, topics: Iterable[str]) -> Table:
     ]
     first, end = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
     for tp in partitions:
-        numbers = (tp.partition, first[tp], end[tp], end[tp] - first[tp])
-        found.add_row(tp.topic, *map(str, numbers))
+        found.add_row(tp.topic, tp.partition, first[tp], end[tp], end[tp] - first[tp])
     return found
 
 
@@ -121,6 +116,13 @@ def create_topics(options: TopicsOptions) -> int:
     ]
     with open_admin("topics", options.bootstrap, options.settings) as admin:
         admin.create_topics(made, wait_for_metadata=True)
+    return DONE
+
+
+def grow_topics(options: TopicsOptions) -> int:
+    """Have these topics `partitions` partitions. KafkaError, when all were tried: one has not."""
+    with open_admin("topics", options.bootstrap, options.settings) as admin:
+        admin.create_partitions(dict.fromkeys(options.names, options.partitions))
     return DONE
 
 

@@ -109,13 +109,13 @@ def test_more_replicas_than_nodes(kcore_broker):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("--create", "take the topics that they are for"),
-        ("--delete", "take the topics that they are for"),
-        ("t --create --delete", "one of --create, --delete"),
-        ("t -o -l", "one of --create, --delete"),
-        ("t --create -o", "one of --create, --delete"),
-        ("t --delete -l", "one of --create, --delete"),
-        ("t -p 3", "go with --create"),
+        ("--create", "takes the topics that it is for"),
+        ("--delete", "takes the topics that it is for"),
+        ("t --create --delete", "one of --create, --grow, --delete"),
+        ("t -o -l", "one of --create, --grow, --delete"),
+        ("t --create -o", "one of --create, --grow, --delete"),
+        ("t --delete -l", "one of --create, --grow, --delete"),
+        ("t -p 3", "goes with --create"),
         ("t -r 3 --delete", "go with --create"),
         ("t --set a=b", "go with --create"),
         ("t --create --set a", "'a' is not NAME=VALUE"),
@@ -128,3 +128,38 @@ def test_what_does_not_go_together(line, said):
     done = CliRunner().invoke(kcore, ["topics", "-b", "127.0.0.1:1", *line.split()])
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_topics_grow(kcore_broker):
+    kcore_broker.create_topic("a", 2)
+    kcore_broker.create_topic("b", 3)
+    done = run(kcore_broker, "a", "b", "--grow", "-p", "5")
+    assert (done.exit_code, done.output) == (0, "")
+    assert rows(run(kcore_broker))[1:] == [["a", "5"], ["b", "5"]]
+
+
+def test_what_cannot_grow_is_told_and_the_others_do(kcore_broker):
+    kcore_broker.create_topic("a", 2)
+    kcore_broker.create_topic("b", 5)
+    done = run(kcore_broker, "b", "gone", "a", "--grow", "-p", "3")
+    assert done.exit_code == 1
+    assert "b" in done.stderr
+    assert rows(run(kcore_broker))[1:] == [["a", "3"], ["b", "5"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("--grow", "-p", "3"), "--grow takes the topics"),
+        (("t", "--grow"), "--grow takes the --partitions"),
+        (("t", "--grow", "-p", "3", "-r", "1"), "--replicas and --set go with --create"),
+        (("t", "--grow", "--create", "-p", "3"), "one of --create, --grow, --delete"),
+        (("t", "-p", "3"), "--partitions goes with --create and --grow"),
+        (("t", "--delete", "-p", "3"), "--partitions goes with --create and --grow"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_with_growing(kcore_broker, line, said):
+    done = run(kcore_broker, *line)
+    assert done.exit_code == 2
+    assert said in " ".join(done.stderr.split())
