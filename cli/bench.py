@@ -26,9 +26,8 @@ from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from kcore import Consumer
+    from kcore.cli.tables import Rows
 
 _SERVED: Final = "serving on "
 _IDLE_S: Final = 30.0
@@ -83,7 +82,7 @@ def _measured(way: Callable[[], tuple[int, int]]) -> Figures:
     return Figures(records, value_bytes, time.perf_counter() - wall_s, time.process_time() - cpu_s)
 
 
-def _table(found: Mapping[str, Sequence[Figures]]) -> Table:
+def _table(found: Mapping[str, Sequence[Figures]]) -> Rows:
     """Medians of the rounds, and how far apart they are."""
     shown = table("", right=("records/s", "from", "to", "MB/s", "CPU us a record"))
     for name, rounds in found.items():
