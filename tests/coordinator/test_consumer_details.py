@@ -111,3 +111,63 @@ def test_m2_who_asks_for_its_assignment_is_alive():
     assert old in w.consumers.members
     w.after(1)
     assert old not in w.consumers.members
+
+
+@pytest.mark.parametrize("how", ["leaves", "is silent"])
+def test_the_target_of_a_group_that_nobody_is_in_is_there_at_once(how):
+    """As in Kafka 4.4, which waits no interval before it makes the next one."""
+    w = ConsumerWorld(group_consumer_assignment_interval_ms=10_000)
+    w.enter("m1")
+    w.enter("m2")
+    w.after(1)
+    w.beat("m2", -1)
+    assert (w.consumers.epoch, w.consumers.target_epoch) == (4, 2)
+    if how == "leaves":
+        w.beat("m1", -1)
+    else:
+        w.after(50_000)
+    assert not w.consumers.members
+    assert (w.consumers.epoch, w.consumers.target_epoch) == (5, 5)
+    assert w.enter("m3") == (6, {"foo": [0, 1, 2, 3, 4, 5], "bar": [0, 1, 2]})
+
+
+def test_another_assignor_makes_another_target():
+    w = ConsumerWorld({"foo": 2, "bar": 2})
+    w.enter("m1")
+    assert w.beat("m1", 2, server_assignor="uniform") == (2, None)
+    assert w.beat("m1", 2, server_assignor="range")[0] == 3
+    assert w.beat("m1", 3, server_assignor="range") == (3, None)
+    w.enter("m2", server_assignor="uniform")  # as many for either: it comes first in a HashMap
+    assert (w.consumers.epoch, w.consumers.assignor) == (4, "uniform")
+
+
+def test_a_static_member_that_comes_back_has_one_vote():
+    w = ConsumerWorld({"foo": 2})
+    w.enter("m1", server_assignor="range")
+    w.enter("m2", instance_id="i", server_assignor="uniform")
+    before = w.consumers.assignor
+    w.beat("m2", -2, instance_id="i")
+    epoch = w.consumers.epoch
+    w.enter("m3", instance_id="i", server_assignor="uniform")
+    assert (w.consumers.assignor, w.consumers.epoch) == (before, epoch)
+
+
+def test_a_static_member_may_come_back_to_a_full_group():
+    """By either protocol (Kafka 4.4)."""
+    w, _ = upgraded(group_consumer_max_size=3)
+    w.enter("m2", ["foo"], instance_id="i")
+    assert w.enter("m3", ["foo"]) == E.GROUP_MAX_SIZE_REACHED
+    assert w.enter("m3", ["foo"], instance_id="other") == E.GROUP_MAX_SIZE_REACHED
+    w.beat("m2", -2, instance_id="i")
+    assert w.enter("m3", ["foo"], instance_id="i")[0] > 0
+    assert w.error(w.join(**JOIN)) == E.GROUP_MAX_SIZE_REACHED
+    assert w.error(w.join(instance="i", version=5, **JOIN)) == E.NONE
+    assert "m3" not in w.consumers.members
+
+
+def test_a_member_that_says_that_it_is_another_instance_is_the_first_no_more():
+    group = ConsumerGroup("g")
+    group.put(ConsumerMember("m1", instance_id="i"))
+    group.put(ConsumerMember("m1", instance_id="other"))
+    assert group.static_member("i") is None
+    assert group.static_member("other") is group.members["m1"]

@@ -211,7 +211,7 @@ def test_m2_joins_that_are_refused():
     nothing = JOIN | {"protocols": [("other", subscription("foo"))]}
     assert w.error(w.join(**nothing)) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     odd = JOIN | {"protocols": [("range", b"\0")]}
-    assert w.error(w.join(**odd)) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert w.error(w.join(**odd)) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert w.error(w.join("x", instance="i", version=5, **JOIN)) == ErrorCode.UNKNOWN_MEMBER_ID
     w, _ = upgraded(group_consumer_max_size=2)
     assert w.error(w.join(**JOIN)) == ErrorCode.GROUP_MAX_SIZE_REACHED

@@ -161,6 +161,39 @@ def consumer_assignors_with_as_many_votes(peer):
 
 
 @scenario
+def consumer_assignors_changed(peer):
+    """Another assignor that most want is a reason for a new target; one that few want is none."""
+    group, topic = renamed(peer, "g"), peer.topic(partitions=3)
+    known(peer, group, topic)
+    peer.ask(enter(group, "m1", [topic]), note="who names none")
+    for name in ("uniform", "range", None, "range"):
+        epoch = described_epoch(peer, group)
+        peer.ask(beat(group, "m1", epoch, server_assignor=name), note=f"alone with {name}")
+        describe(peer, group, f"alone with {name}")
+    peer.ask(enter(group, "m2", [topic], server_assignor="uniform"), note="one for another")
+    describe(peer, group, "as many for each")
+    for number, name in ((3, "uniform"), (4, "range")):
+        peer.ask(enter(group, f"m{number}", [topic], server_assignor=name), note=f"m{number}")
+        describe(peer, group, f"with m{number}")
+    static = {"instance_id": "i", "server_assignor": "range"}
+    peer.ask(enter(group, "m5", [topic], **static), note="a static one")
+    peer.ask(beat(group, "m5", -2, instance_id="i"), note="it goes away")
+    peer.ask(enter(group, "m6", [topic], **static), note="and is back")
+    describe(peer, group, "with it")
+    for member in ("m1", "m2", "m3", "m4"):
+        peer.ask(beat(group, member, -1), note=f"{member} leaves")
+        describe(peer, group, f"without {member}")
+    peer.ask(beat(group, "m6", -1, instance_id="i"), note="the last one leaves")
+    describe(peer, group, "nobody")
+    peer.ask(enter(group, "m1", [topic]), note="a first one again")
+
+
+def described_epoch(peer, group):
+    asked = m.ConsumerGroupDescribeRequest(group_ids=[group])
+    return peer.link().ask(asked, 1).groups[0].members[0].member_epoch
+
+
+@scenario
 def consumer_subscriptions(peer):
     group, one, two = renamed(peer, "g"), peer.topic("one", 2), peer.topic("two", 2)
     known(peer, group, one, two)

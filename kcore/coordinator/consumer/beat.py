@@ -110,11 +110,15 @@ class Beat:
                 client_id=client_id,
                 client_host=host,
                 classic=None,
-            )
+            ),
+            choosing=True,
         )
 
-    def update(self, member: ConsumerMember) -> None:
-        """C11, C12: the member is this from now on, and perhaps the group has a new epoch."""
+    def update(self, member: ConsumerMember, *, choosing: bool = False) -> None:
+        """C11, C12: the member is this from now on, and perhaps the group has a new epoch.
+        choosing: also if most members want another assignor with it (Kafka 4.4: members of the
+        classic protocol have no say in that).
+        """
         self.member = member
         group = self._group
         if member != self.old:
@@ -122,8 +126,17 @@ class Beat:
         named = member.topics != self.old.topics
         regex, resolved = self._update_regex()
         self._changed = named or regex
-        if named or resolved or group.seen_version != self._context.topics.version:
-            self._refresh(bump=named or resolved)
+        bump = named or resolved or (choosing and self._chosen() != self._chosen_before())
+        if bump or group.seen_version != self._context.topics.version:
+            self._refresh(bump=bump)
+
+    def _chosen_before(self) -> str:
+        return self._group.assignor or self._context.config.group_consumer_assignors[0]
+
+    def _chosen(self) -> str:
+        """The assignor that makes the next target."""
+        wanted = self._group.assignor_with(self.old, self.member)
+        return wanted or self._context.config.group_consumer_assignors[0]
 
     def _update_regex(self) -> tuple[bool, bool]:
         """Whether the member has another regular expression, and whether what that means is known:
@@ -213,9 +226,7 @@ class Beat:
             for one in members
             for topic_id in one.topics
         }
-        name = group.assignor_with(self.old, self.member)
-        chosen = name or self._context.config.group_consumer_assignors[0]
-        targets = ASSIGNORS[chosen](members, sizes)
+        targets = ASSIGNORS[self._chosen()](members, sizes)
         for one in members:
             target = targets.get(one.member_id, NO_TARGET)
             if group.target.get(one.member_id) != target:

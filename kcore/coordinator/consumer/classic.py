@@ -164,6 +164,7 @@ class ClassicMembers:
         if (
             len(group.members) >= config.group_consumer_max_size
             and request.member_id not in group.members
+            and group.static_member(request.group_instance_id) is None
         ):
             raise RefusedError(ErrorCode.GROUP_MAX_SIZE_REACHED, "the group is full")
         if request.protocol_type != CONSUMER_PROTOCOL or not common:
@@ -180,7 +181,7 @@ class ClassicMembers:
             subscription = read_subscription(protocols[0][1])
         except ProtocolError:
             raise RefusedError(
-                ErrorCode.UNKNOWN_SERVER_ERROR, "the subscription cannot be read"
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "the subscription cannot be read"
             ) from None
         old = beat.old
         timeout_ms = request.rebalance_timeout_ms

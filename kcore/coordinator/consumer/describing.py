@@ -39,7 +39,7 @@ def describe(
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
-        assignor_name=group.assignor_with(None, None) or default_assignor,
+        assignor_name=group.assignor or default_assignor,
         members=[_describe_member(group, one, topics) for one in group.members.values()],
     )
 

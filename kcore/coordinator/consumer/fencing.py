@@ -119,7 +119,8 @@ class Fencing(Deadlines[ConsumerGroup]):
         now_ms: int,
     ) -> None:
         """C17: take members out of a group that is held, and let go of it; the epoch is bumped, and
-        whoever sends the next heartbeat makes the target without them.
+        whoever sends the next heartbeat makes the target without them. That of a group without
+        members is there at once, as in Kafka 4.4.
         """
         group_id = group.group_id
         gone = {member.member_id for member in members}
@@ -141,6 +142,8 @@ class Fencing(Deadlines[ConsumerGroup]):
             names |= group.topics_of(one)
         value = metadata_hash(self._context.topics, names)
         items.append(records.epoch_entry(group_id, group.epoch + 1, value))
+        if not staying:
+            items.append(records.target_epoch_entry(group_id, group.epoch + 1, 0))
 
         def fenced(error: ErrorCode, now_ms: int) -> None:
             group.held = False

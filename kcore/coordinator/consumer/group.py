@@ -117,18 +117,28 @@ class ConsumerGroup:
         member_id = member.member_id if before is None else before.member_id
         return self.target.get(member_id, NO_TARGET)
 
-    def assignor_with(self, old: ConsumerMember | None, new: ConsumerMember | None) -> str | None:
-        """The assignor that most want, once `new` is in the place of `old`; None: nobody cares. Of
-        as many, what comes first in a HashMap (Java: ConsumerGroup.preferredServerAssignor).
+    @property
+    def assignor(self) -> str | None:
+        """The assignor that most members want; None: nobody cares. Of as many, what comes first in
+        a HashMap (Java: ConsumerGroup.preferredServerAssignor).
         """
-        wanted = Counter(
-            member.assignor
-            for member in self.members.values()
-            if member.assignor is not None and (old is None or member.member_id != old.member_id)
-        )
-        if new is not None and new.assignor is not None:
+        return _most_wanted(self._assignors())
+
+    def assignor_with(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
+        """The same once `new` is in the place of `old`, which has the assignor of the one whose
+        place it takes.
+        """
+        wanted = self._assignors()
+        if old.assignor is not None:
+            wanted[old.assignor] -= 1
+        if new.assignor is not None:
             wanted[new.assignor] += 1
-        return max(hash_ordered(wanted), key=wanted.__getitem__, default=None)
+        return _most_wanted(+wanted)
+
+    def _assignors(self) -> Counter[str]:
+        return Counter(
+            member.assignor for member in self.members.values() if member.assignor is not None
+        )
 
     # Replay --------------------------------------------------------------------------------------
 
@@ -137,6 +147,7 @@ class ConsumerGroup:
         old = self.members.get(member.member_id)
         if old is not None:
             self._uncount(old)
+            self._unname(old)
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -152,11 +163,13 @@ class ConsumerGroup:
         if member is None:
             return
         self._uncount(member)
-        # Another member may be this instance by now.
-        if member.instance_id is not None and (
-            self.static_members.get(member.instance_id) == member_id
-        ):
-            del self.static_members[member.instance_id]
+        self._unname(member)
+
+    def _unname(self, member: ConsumerMember) -> None:
+        """It is its instance no more; another member may be that by now."""
+        instance_id = member.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member.member_id:
+            del self.static_members[instance_id]
 
     def _uncount(self, member: ConsumerMember) -> None:
         _take(self.named, member.topics)
@@ -165,6 +178,10 @@ class ConsumerGroup:
         for partition in _all_of(member):
             if self.holders.get(partition) == member.epoch:
                 del self.holders[partition]
+
+
+def _most_wanted(wanted: Counter[str]) -> str | None:
+    return max(hash_ordered(wanted), key=wanted.__getitem__, default=None)
 
 
 def _all_of(member: ConsumerMember) -> Mapping[TopicIdPartition, int]:

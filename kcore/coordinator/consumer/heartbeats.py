@@ -77,7 +77,12 @@ class Heartbeats:
     ) -> None:
         group, items = self._group_for(request, kept)
         largest = self._context.config.group_consumer_max_size
-        if len(group.members) >= largest and request.member_id not in group.members:
+        returns = group.static_member(request.instance_id) is not None
+        if (
+            len(group.members) >= largest
+            and request.member_id not in group.members
+            and not returns
+        ):
             raise RefusedError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {largest} members")
         beat = Beat(self._context, group, items, self._context.wall_ms(now_ms))
         member_id = request.member_id or self._context.new_uuid()
