@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kcore.broker import group_settings, node_options
+from kcore.broker import node_options
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.options import OPTIONS, Option
@@ -103,7 +103,7 @@ def _alter_group(call: Call, name: str, change: Change, *, dry_run: bool) -> Non
     groups = cluster.settings.groups
     if not name:
         raise RefusedError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-    wanted = change(groups.get(name, {}), group_settings.OPTIONS)
+    wanted = change(groups.get(name, {}), {})  # nothing can be added to lists: no Kafka can
     cluster.settings.check_group(wanted)
     if len(groups) >= GROUPS_MAX and name not in groups:
         raise RefusedError(ErrorCode.POLICY_VIOLATION, f"options of {GROUPS_MAX} groups are most")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kcore.bounds import check_kinds
@@ -40,7 +40,8 @@ FAULTS_MAX: Final = 100
 class BrokerConfig:
     """Options of all nodes of one cluster.
 
-    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3). log_bytes_max:
+    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3), and whose rules
+    coordinators of groups go by (over what `coordinator` says of it). log_bytes_max:
     of all logs together; beyond it, producers are answered as if a disk were full.
     share_sessions_max: of one node (Kafka: group.share.max.share.sessions). authorizer: whom access
     control lists do not concern; None: there are none, and everybody may do everything. sasl: how
@@ -135,3 +136,4 @@ class BrokerConfig:
             raise KafkaConfigurationError(f"release={release!r} is no pair such as (3, 7)")
         if release < (2, 1):
             raise KafkaConfigurationError(f"release={release} is before (2, 1)")
+        object.__setattr__(self, "coordinator", replace(self.coordinator, release=release))

@@ -45,6 +45,7 @@ NEEDED: Final[Mapping[ApiKey, str]] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: SHARES,
     ApiKey.STREAMS_GROUP_HEARTBEAT: STREAMS,
     ApiKey.STREAMS_GROUP_DESCRIBE: STREAMS,
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: STREAMS,
 }
 
 # Answers that say so of each group, and those that say so in words; others by their code alone.
@@ -60,6 +61,7 @@ _TOLD: Final = frozenset(
     {
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
     }
 )
 

@@ -2,7 +2,7 @@
 
     a group's own > the node's file (`group.consumer.*` and the like) > Kafka's default
 
-Source of the rules: Java's GroupConfig of Kafka 4.3.
+Source of the rules: Java's GroupConfig of Kafka 4.3 and 4.4.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kcore.broker.batches import RefusedError
-from kcore.broker.options import Kind, Option, invalid, read_value, shown
+from kcore.broker.options import (
+    Kind,
+    Option,
+    checked_value,
+    invalid,
+    parts,
+    read_value,
+    shown,
+)
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
 from kcore.coordinator.consumer.options import ConsumerOptions
@@ -26,7 +34,7 @@ from kcore.coordinator.share.options import (
     ShareOptions,
     duration_ms,
 )
-from kcore.coordinator.streams.options import DEFAULTED, StreamsOptions
+from kcore.coordinator.streams.options import DEFAULTED, DEFAULTED_44, StreamsOptions
 from kcore.wire.codes import ErrorCode
 
 _CONSUMER: Final = "consumer."
@@ -34,12 +42,22 @@ _SHARE: Final = "share."
 _STREAMS: Final = "streams."
 _RESET: Final = "share.auto.offset.reset"
 _STANDBYS: Final = "streams.num.standby.replicas"
+_WARMUPS: Final = "streams.num.warmup.replicas"
+_OFFSETS: Final = "streams.task.offset.interval.ms"
+_TAGS: Final = "streams.rack.aware.assignment.tags"
+_ASSIGNOR: Final = "streams.assignor.name"
+_OFFLOAD: Final = "assignor_offload_enable"
 
 _KAFKAS: Final = {
     _CONSUMER: ConsumerOptions(), _SHARE: ShareOptions(), _STREAMS: StreamsOptions(),
 }  # fmt: skip
 # The fields that brokers have a default for.
-_WITH_SYNONYM: Final = {_CONSUMER: CONSUMER_BOUNDED, _SHARE: BOUNDED, _STREAMS: DEFAULTED}
+_WITH_SYNONYM: Final = {
+    _CONSUMER: (*CONSUMER_BOUNDED, _OFFLOAD),
+    _SHARE: (*BOUNDED, _OFFLOAD),
+    _STREAMS: (*DEFAULTED, *DEFAULTED_44),
+}
+_SYNONYMS: Final = {_ASSIGNOR: "group.streams.assignors"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +77,8 @@ def _split(name: str) -> tuple[str, str]:
 
 def file_value(name: str, config: CoordinatorConfig) -> Any:
     """What nodes say of an option."""
+    if name == _ASSIGNOR:
+        return config.group_streams_assignors
     prefix, field = _split(name)
     return getattr(_of_nodes(config)[prefix], field)
 
@@ -71,16 +91,37 @@ def _of_nodes(config: CoordinatorConfig) -> dict[str, Any]:
     }
 
 
-def _option(
-    name: str, kind: Kind, lowest: int | None = None, choices: tuple[str, ...] = ()
-) -> tuple[str, Option]:
+def _wrong_tags(name: str, text: str) -> str | None:
+    tags = parts(text) if text.strip() else []
+    if len(set(tags)) < len(tags):
+        return f"{name} must not contain duplicate tag keys."
+    return f"Configuration '{name}' values must not be empty." if "" in tags else None
+
+
+def _option(name: str, kind: Kind, lowest: int | None = None, **more: Any) -> tuple[str, Option]:
     prefix, field = _split(name)
-    synonym = f"group.{name}" if field in _WITH_SYNONYM[prefix] else None
+    synonym = f"group.{name}" if field in _WITH_SYNONYM[prefix] else _SYNONYMS.get(name)
     default = shown(getattr(_KAFKAS[prefix], field))
-    return name, Option(kind, default, synonym, lowest, choices=choices)
+    return name, Option(kind, default, synonym, lowest, **more)
 
 
-OPTIONS: Final[Mapping[str, Option]] = dict(
+# Known since Kafka 4.4.
+_OF_44: Final[Mapping[str, Option]] = dict(
+    (
+        *(
+            _option(f"{prefix}assignor.offload.enable", Kind.BOOLEAN, hidden=True)
+            for prefix in (_CONSUMER, _SHARE, _STREAMS)
+        ),
+        _option(_ASSIGNOR, Kind.STRING),
+        _option(_TAGS, Kind.LIST, check=_wrong_tags),
+        _option(_OFFSETS, Kind.INT, 1, hidden=True),
+        _option(_WARMUPS, Kind.INT, 0, hidden=True),
+        _option("streams.acceptable.recovery.lag", Kind.LONG, 0, hidden=True),
+    )
+)
+
+
+_OF_ALL: Final[Mapping[str, Option]] = dict(
     (
         _option("consumer.session.timeout.ms", Kind.INT, 1),
         _option("consumer.heartbeat.interval.ms", Kind.INT, 1),
@@ -101,6 +142,12 @@ OPTIONS: Final[Mapping[str, Option]] = dict(
         _option("streams.assignment.interval.ms", Kind.INT, 0),
     )
 )
+_OPTIONS: Final[Mapping[str, Option]] = {**_OF_ALL, **_OF_44}
+
+
+def known_to(config: CoordinatorConfig) -> Mapping[str, Option]:
+    """The options that nodes of this release know."""
+    return _OPTIONS if config.as_44 else _OF_ALL
 
 
 def read(own: Mapping[str, str], config: CoordinatorConfig) -> GroupOptions:
@@ -116,17 +163,18 @@ def _fields(prefix: str, own: Mapping[str, str]) -> dict[str, Any]:
     return {
         _split(name)[1]: _read(name, text)
         for name, text in own.items()
-        if name in OPTIONS and name.startswith(prefix)
+        if name in _OPTIONS and name.startswith(prefix)
     }
 
 
 def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
     """RefusedError (INVALID_CONFIG) if these cannot be a group's options."""
     for name, text in own.items():
-        if name not in OPTIONS:
+        if name not in known_to(config):
             raise _refused(f"Unknown group config name: {name[:1_000]}")
         value = _read(name, text)
-        out = out_of_bounds(name, value, config)
+        checked_value(name, _OPTIONS[name], text)
+        out = (_out_of_range if config.as_44 else out_of_bounds)(name, value, config)
         if out is not None:
             raise _refused(out)
     options = read(own, config)
@@ -141,17 +189,45 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
             )
 
 
-def out_of_bounds(name: str, value: Any, config: CoordinatorConfig) -> str | None:
-    """Why nodes do not let an option be that; None if they do."""
-    if name == _STANDBYS and value > config.group_streams_max_standby_replicas:
-        return f"{name} must be less than or equal to group.streams.max.standby.replicas"
+def _bounds(name: str, config: CoordinatorConfig) -> tuple[Any, Any] | None:
+    """What nodes let an option be at least and at most; None if they do not care."""
     prefix, field = _split(name)
-    bounds = {
+    return {
         _CONSUMER: config.consumer_bounds,
         _SHARE: config.share_bounds,
         _STREAMS: config.streams_bounds,
-    }[prefix]
-    lowest, highest = bounds.get(field, (value, value))
+    }[prefix].get(field)
+
+
+def _out_of_range(name: str, value: Any, config: CoordinatorConfig) -> str | None:
+    """Why nodes do not let a group's option be that, in the words of Kafka 4.4."""
+    most = {
+        _STANDBYS: config.group_streams_max_standby_replicas,
+        _WARMUPS: config.group_streams_max_warmup_replicas,
+    }.get(name)
+    if most is not None and value > most:
+        return f"{name} must be less than or equal to {most}"
+    least = config.group_streams_min_task_offset_interval_ms
+    if name == _OFFSETS and value < least:
+        return f"{name} must be greater than or equal to {least}"
+    assignors = config.group_streams_assignors
+    if name == _ASSIGNOR and value not in assignors:
+        return (
+            f"{name} '{value[:1_000]}' is not a registered task assignor. Registered assignors are:"
+            f" [{', '.join(assignors)}]."
+        )
+    lowest, highest = _bounds(name, config) or (value, value)
+    if not lowest <= value <= highest:
+        return f"{name} must be in the range {lowest} to {highest} inclusive."
+    return None
+
+
+def out_of_bounds(name: str, value: Any, config: CoordinatorConfig) -> str | None:
+    """Why nodes do not let an option be that; None if they do. Of groups so until Kafka 4.3."""
+    if name == _STANDBYS and value > config.group_streams_max_standby_replicas:
+        return f"{name} must be less than or equal to group.streams.max.standby.replicas"
+    prefix, _ = _split(name)
+    lowest, highest = _bounds(name, config) or (value, value)
     rest = name.removeprefix(prefix)
     if value < lowest:
         return f"{name} must be greater than or equal to group.{prefix}min.{rest}"
@@ -161,13 +237,13 @@ def out_of_bounds(name: str, value: Any, config: CoordinatorConfig) -> str | Non
 
 
 def _read(name: str, text: str) -> Any:
-    value = read_value(name, OPTIONS[name], text)
+    value = read_value(name, _OPTIONS[name], text)
     return _read_reset(name, str(value)) if name == _RESET else value
 
 
 def normal(name: str, text: str) -> str:
-    """A text that has been checked, as it is understood."""
-    return shown(_read(name, text))
+    """A text that has been checked, as it is understood; as it was given, where it is hidden."""
+    return text if _OPTIONS[name].hidden else shown(_read(name, text))
 
 
 def _read_reset(name: str, reset: str) -> str:

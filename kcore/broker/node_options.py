@@ -1,5 +1,5 @@
 """What a node can be told, under Kafka's names: its file, `BrokerConfig` here, and what of that can
-be changed while it is up (Java: KafkaConfig, DynamicBrokerConfig of Kafka 4.3).
+be changed while it is up (Java: KafkaConfig, DynamicBrokerConfig of Kafka 4.3 and 4.4).
 """
 
 from __future__ import annotations
@@ -59,7 +59,39 @@ def _bounded(kind: str, names: tuple[str, ...]) -> Iterator[str]:
     return (f"group_{kind}_{bound}_{name}" for name in names for bound in ("min", "max"))
 
 
+# What nodes know since Kafka 4.4.
+_TOLD_44: Final[Mapping[str, _Told]] = {
+    "group.streams.acceptable.recovery.lag": _Told(
+        "coordinator", "group_streams_acceptable_recovery_lag", Kind.LONG
+    ),
+    "group.streams.topology.description.plugin.class": _Told(
+        "coordinator", "group_streams_topology_description_plugin_class", Kind.CLASS
+    ),
+    **{
+        name: _Told("coordinator", field, Kind.LIST)
+        for name, field in _dotted(
+            "group_streams_assignors", "group_streams_rack_aware_assignment_tags"
+        )
+    },
+    **{
+        name: _Told("coordinator", field, Kind.BOOLEAN)
+        for name, field in _dotted(
+            *(f"group_{kind}_assignor_offload_enable" for kind in ("consumer", "share", "streams"))
+        )
+    },
+    **{
+        name: _Told("coordinator", field)
+        for name, field in _dotted(
+            "group_streams_max_warmup_replicas",
+            "group_streams_min_task_offset_interval_ms",
+            "group_streams_num_warmup_replicas",
+            "group_streams_task_offset_interval_ms",
+        )
+    },
+}
+
 _TOLD: Final[Mapping[str, _Told]] = {
+    **_TOLD_44,
     "auto.create.topics.enable": _Told("", "auto_create_topics", Kind.BOOLEAN),
     "auto.leader.rebalance.enable": _Told("", "auto_leader_rebalance_enable", Kind.BOOLEAN),
     "replica.lag.time.max.ms": _Told("", "replica_lag_time_max_ms", Kind.LONG),
@@ -151,7 +183,8 @@ _TOLD: Final[Mapping[str, _Told]] = {
 }
 
 # What can be changed while a node is up: the lowest value.
-_CHANGING: Final = {
+_CHANGING: Final[Mapping[str, int | None]] = {
+    **{f"group.{kind}.assignor.offload.enable": None for kind in ("consumer", "share", "streams")},
     **{f"group.{kind}.assignment.interval.ms": 0 for kind in ("consumer", "share", "streams")},
     PRODUCER_IDS: 1,
     _CONNECTIONS: 1,
@@ -172,7 +205,15 @@ _DEFAULTS: Final = {
     "connection.failed.authentication.delay.ms": "100",
 }
 # What Kafka does not show of a node that has been told nothing of it.
-_INTERNAL: Final = {"group.consumer.regex.refresh.interval.ms"}
+_INTERNAL: Final = {
+    "group.consumer.regex.refresh.interval.ms",
+    *_TOLD_44.keys()
+    - {
+        "group.streams.assignors",
+        "group.streams.rack.aware.assignment.tags",
+        "group.streams.topology.description.plugin.class",
+    },
+}
 
 _PLAIN: Final = BrokerConfig()
 _KAFKAS: Final = {"coordinator": CoordinatorConfig()}  # not those of an embedded broker
@@ -217,21 +258,31 @@ OPTIONS: Final[Mapping[str, Option]] = {
 
 
 class FileOption(NamedTuple):
-    """What a node's file says of one option; changing: while it is up, too."""
+    """What a node's file says of one option; changing: while it is up, too. internal: not shown, as
+    long as nothing is said of it then, either.
+    """
 
     name: str
     value: str | None
     default: str | None
     kind: Kind
     changing: bool
+    internal: bool
+
+
+def _told(config: BrokerConfig) -> Mapping[str, _Told]:
+    """What nodes of this release can be told."""
+    if config.coordinator.as_44:
+        return _TOLD
+    return {name: told for name, told in _TOLD.items() if name not in _TOLD_44}
 
 
 def in_file(config: BrokerConfig) -> Iterator[FileOption]:
     """What nodes are told when they start."""
-    for name, told in _TOLD.items():
+    for name, told in _told(config).items():
         value, default = _said(name, config), _default(name)
-        if name not in _INTERNAL or value != default:
-            yield FileOption(name, value, default, told.kind, name in _CHANGING)
+        internal = name in _INTERNAL and value == default
+        yield FileOption(name, value, default, told.kind, name in _CHANGING, internal)
 
 
 def acting(part: str, known: Mapping[str, str], config: BrokerConfig) -> dict[str, Any]:
@@ -259,7 +310,7 @@ def check(
     """RefusedError (INVALID_REQUEST, as Kafka has it of nodes) if these cannot be a node's; every:
     or those of all nodes. known: with what it is told else.
     """
-    fixed = sorted({*_TOLD, NODE_ID, RACK}.difference(_CHANGING).intersection(wanted))
+    fixed = sorted({*_told(config), NODE_ID, RACK}.difference(_CHANGING).intersection(wanted))
     if fixed:
         raise _refused(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
     single = sorted(_OF_ONE_NODE.intersection(wanted))
@@ -280,7 +331,7 @@ def check(
             for one in (_PER_IP, _OVERRIDES)
         ):
             raise _refused(f"{_PER_IP} can be set to zero only if {_OVERRIDES} is set.")
-        if _TOLD.get(name, _Told("", "")).part == "coordinator":
+        if name.endswith(".assignment.interval.ms"):
             out = group_settings.out_of_bounds(
                 name.removeprefix(_GROUPS), value, config.coordinator
             )
@@ -289,7 +340,11 @@ def check(
 
 
 def normal(name: str, text: str) -> str:
-    """As Kafka writes what a text means; what means nothing (any more) stays as it is."""
+    """As Kafka writes what a text means; what means nothing (any more), or is internal, stays as it
+    is.
+    """
+    if name in _INTERNAL:
+        return text
     try:
         return shown(read_value(name, OPTIONS[name], text))
     except RefusedError:

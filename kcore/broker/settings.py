@@ -207,7 +207,10 @@ class Settings:
         """The options of a node."""
         number = str(node_id)
         described = [
-            self._of_file(option, node_id) for option in node_options.in_file(self._config)
+            found
+            for option in node_options.in_file(self._config)
+            if (found := self._of_file(option, node_id)).source is not Source.DEFAULT
+            or not option.internal
         ]
         rack = self._racks.get(node_id)
         for name, text, kind in (
@@ -243,7 +246,7 @@ class Settings:
         """The options of a group, whether it exists or not, as this node has them."""
         described = []
         own = self.groups.get(group_id, {})
-        for name, option in group_settings.OPTIONS.items():
+        for name, option in group_settings.known_to(self._config.coordinator).items():
             layers = []
             if name in own:
                 text = group_settings.normal(name, own[name])
@@ -253,6 +256,8 @@ class Settings:
                 file = shown(group_settings.file_value(name, self._config.coordinator))
                 if file != option.default:
                     layers.append(Synonym(option.synonym, file, Source.FILE))
+            if option.hidden and not layers:
+                continue
             layers.append(Synonym(option.synonym or name, option.default, Source.DEFAULT))
             described.append(_described(name, option.kind, layers))
         return described

@@ -13,7 +13,7 @@ from kcore.coordinator.consumer.assignors import ASSIGNORS
 from kcore.coordinator.share.options import BOUNDED, ShareOptions
 from kcore.coordinator.streams import options as streams
 from kcore.errors import KafkaConfigurationError
-from kcore.limits import MAX_INT32
+from kcore.limits import MAX_INT32, MAX_INT64
 
 # How long a member that has never been in a generation may wait in a parked JoinGroup: its client
 # may be gone, and nothing but the answer would tell (Java: classic-group new member join timeout).
@@ -40,7 +40,10 @@ class CoordinatorConfig:
 
     group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
     members name none; the bounds are for what is set for one group. group_share_*: of share groups
-    (KIP-932). group_streams_*: of streams groups (KIP-1071).
+    (KIP-932). group_streams_*: of streams groups (KIP-1071);
+    group_streams_topology_description_plugin_class: who keeps descriptions of topologies
+    (KIP-1331): "InMemory"; None: nobody. *_assignor_offload_enable: known, and does nothing here.
+    release: the Kafka whose rules hold, where those of releases differ.
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -96,6 +99,18 @@ class CoordinatorConfig:
     group_streams_min_assignment_interval_ms: int = 0
     group_streams_max_assignment_interval_ms: int = 15_000
     group_streams_max_standby_replicas: int = 2
+    group_streams_assignors: tuple[str, ...] = (streams.ASSIGNOR,)
+    group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
+    group_streams_num_warmup_replicas: int = 2
+    group_streams_max_warmup_replicas: int = 20
+    group_streams_acceptable_recovery_lag: int = 10_000
+    group_streams_task_offset_interval_ms: int = 60_000
+    group_streams_min_task_offset_interval_ms: int = 15_000
+    group_streams_topology_description_plugin_class: str | None = None
+    group_consumer_assignor_offload_enable: bool = True
+    group_share_assignor_offload_enable: bool = True
+    group_streams_assignor_offload_enable: bool = True
+    release: tuple[int, int] = (4, 3)
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""
@@ -128,6 +143,10 @@ class CoordinatorConfig:
             "group_streams_max_standby_replicas": self.group_streams_num_standby_replicas,
             "group_streams_assignment_interval_ms": 0,
             "group_streams_max_size": 1,
+            "group_streams_num_warmup_replicas": 0,
+            "group_streams_max_warmup_replicas": self.group_streams_num_warmup_replicas,
+            "group_streams_min_task_offset_interval_ms": 1,
+            "group_streams_task_offset_interval_ms": self.group_streams_min_task_offset_interval_ms,
         }
         for kind, bounds in (("share", self.share_bounds), ("streams", self.streams_bounds)):
             for name, (bound, _) in bounds.items():
@@ -152,11 +171,45 @@ class CoordinatorConfig:
                 f"group_consumer_assignors={assignors!r}: each of {', '.join(ASSIGNORS)} once at"
                 " most, and one at least"
             )
+        self._check_streams()
         if self.group_consumer_migration_policy not in MIGRATION_POLICIES:
             raise KafkaConfigurationError(
                 f"group_consumer_migration_policy={self.group_consumer_migration_policy!r} is none"
                 f" of {', '.join(MIGRATION_POLICIES)}"
             )
+
+    def _check_streams(self) -> None:
+        if self.group_streams_assignors != (streams.ASSIGNOR,):
+            raise KafkaConfigurationError(
+                f"group_streams_assignors={self.group_streams_assignors!r} is not"
+                f" ({streams.ASSIGNOR!r},): there is no other"
+            )
+        if self.group_streams_topology_description_plugin_class not in {None, streams.IN_MEMORY}:
+            raise KafkaConfigurationError(
+                "group_streams_topology_description_plugin_class="
+                f"{self.group_streams_topology_description_plugin_class!r} is neither"
+                f" {streams.IN_MEMORY!r} nor None"
+            )
+        tags = self.group_streams_rack_aware_assignment_tags
+        if len(set(tags)) < len(tags) or "" in tags:
+            raise KafkaConfigurationError(
+                f"group_streams_rack_aware_assignment_tags={tags!r}: each key once, and none empty"
+            )
+        lag = self.group_streams_acceptable_recovery_lag
+        if not 0 <= lag <= MAX_INT64:
+            raise KafkaConfigurationError(
+                f"group_streams_acceptable_recovery_lag={lag} is not within 0 to {MAX_INT64}"
+            )
+
+    @property
+    def describes_topologies(self) -> bool:
+        """Whether descriptions of topologies are kept."""
+        return self.group_streams_topology_description_plugin_class is not None
+
+    @property
+    def as_44(self) -> bool:
+        """Whether Kafka 4.4's rules hold, or newer ones."""
+        return self.release >= (4, 4)
 
     @property
     def consumer_bounds(self) -> dict[str, tuple[int, int]]:
@@ -175,7 +228,8 @@ class CoordinatorConfig:
     def consumer_options(self) -> consumer.ConsumerOptions:
         """What consumer groups have of which nothing is set."""
         return consumer.ConsumerOptions(
-            **{name: getattr(self, f"group_consumer_{name}") for name in consumer.BOUNDED}
+            **{name: getattr(self, f"group_consumer_{name}") for name in consumer.BOUNDED},
+            assignor_offload_enable=self.group_consumer_assignor_offload_enable,
         )
 
     @property
@@ -204,13 +258,19 @@ class CoordinatorConfig:
     def streams_options(self) -> streams.StreamsOptions:
         """What streams groups have of which nothing is set."""
         return streams.StreamsOptions(
-            **{name: getattr(self, f"group_streams_{name}") for name in streams.DEFAULTED}
+            **{
+                name: getattr(self, f"group_streams_{name}")
+                for name in (*streams.DEFAULTED, *streams.DEFAULTED_44)
+            }
         )
 
     @property
     def share_options(self) -> ShareOptions:
         """What share groups have of which nothing is set."""
-        return ShareOptions(**{name: getattr(self, f"group_share_{name}") for name in BOUNDED})
+        return ShareOptions(
+            **{name: getattr(self, f"group_share_{name}") for name in BOUNDED},
+            assignor_offload_enable=self.group_share_assignor_offload_enable,
+        )
 
     @property
     def offsets_retention_ms(self) -> int:

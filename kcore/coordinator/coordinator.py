@@ -43,6 +43,7 @@ from kcore.coordinator.share import describing as share_describing
 from kcore.coordinator.share.group import ShareGroup
 from kcore.coordinator.share.heartbeats import check as check_share
 from kcore.coordinator.streams import describing as streams_describing
+from kcore.coordinator.streams.described import check as check_description
 from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.requests import check as check_streams
 from kcore.errors import UsageError
@@ -78,6 +79,8 @@ from kcore.wire.messages import (
     StreamsGroupDescribeResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -96,10 +99,13 @@ _ONE_GROUP: Final[dict[type[Message], _Serve]] = {
     StreamsGroupHeartbeatRequest: lambda shard, *rest: shard.streams_heartbeats.handle(*rest),
     AlterShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.alter(*rest),
     DeleteShareGroupOffsetsRequest: lambda shard, *rest: shard.share_offsets.delete(*rest),
+    StreamsGroupTopologyDescriptionUpdateRequest: lambda shard, *rest: (
+        shard.streams_heartbeats.describe_topology(*rest)
+    ),
     OffsetDeleteRequest: lambda shard, *rest: shard.cleaning.delete_offsets(*rest),
 }
 
-# Heartbeats that can be wrong by themselves, and the class of their answers.
+# Requests of members that can be wrong by themselves, and the class of their answers.
 _Check = Callable[[Any, int, CoordinatorConfig], RefusedError | None]
 _CHECKED: Final[Mapping[type[Message], tuple[_Check, Callable[..., Message]]]] = {
     ConsumerGroupHeartbeatRequest: (
@@ -111,8 +117,14 @@ _CHECKED: Final[Mapping[type[Message], tuple[_Check, Callable[..., Message]]]] =
         ShareGroupHeartbeatResponse,
     ),
     StreamsGroupHeartbeatRequest: (
-        lambda request, _version, _config: check_streams(request),
+        lambda request, _version, config: check_streams(request, as_44=config.as_44),
         StreamsGroupHeartbeatResponse,
+    ),
+    StreamsGroupTopologyDescriptionUpdateRequest: (
+        lambda request, _version, config: check_description(
+            request, kept=config.describes_topologies
+        ),
+        StreamsGroupTopologyDescriptionUpdateResponse,
     ),
 }
 
@@ -338,7 +350,13 @@ class GroupCoordinator(Front[Shard]):
         self, ticket: Ticket, request: StreamsGroupDescribeRequest, _now_ms: int
     ) -> None:
         def look(shard: Shard, group_id: str) -> Any:
-            return streams_describing.describe(group_id, shard.context.kept(group_id))
+            assignor = self._keeper.streams_options(group_id).assignor_name
+            return streams_describing.describe(
+                group_id,
+                shard.context.kept(group_id),
+                assignor,
+                with_description=request.include_topology_description,
+            )
 
         self._describe_each(ticket, request.group_ids, StreamsGroupDescribeResponse(), look)
 

@@ -13,16 +13,24 @@ _CAPACITY: Final = 16
 _UINT32: Final = 0xFFFFFFFF
 
 
-def hash_ordered(names: Iterable[str], capacity: int = _CAPACITY) -> list[str]:
+def hash_ordered(
+    names: Iterable[str], capacity: int = _CAPACITY, *, computed: bool = False
+) -> list[str]:
     """Different names as a HashMap goes over them: by bucket, in a bucket as they were put in.
 
     capacity: what the map was made for; it doubles when it is more than three quarters full.
+    computed: they were put in by computeIfAbsent, which puts them before those of their bucket, and
+    looks how full the map is before that.
     """
     ordered = list(names)
+    count = len(ordered)
+    if computed:
+        ordered.reverse()
+        count -= 1
     size = 1
     while size < capacity:
         size *= 2
-    while len(ordered) > size * 3 // 4:
+    while count > size * 3 // 4:
         size *= 2
     return sorted(ordered, key=lambda name: _spread(name) & (size - 1))
 

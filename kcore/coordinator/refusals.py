@@ -30,6 +30,8 @@ from kcore.wire.messages import (
     ShareGroupHeartbeatResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
@@ -39,6 +41,7 @@ _PLAIN: Final[dict[type[Message], Callable[..., Message]]] = {
     ConsumerGroupHeartbeatRequest: ConsumerGroupHeartbeatResponse,
     ShareGroupHeartbeatRequest: ShareGroupHeartbeatResponse,
     StreamsGroupHeartbeatRequest: StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest: StreamsGroupTopologyDescriptionUpdateResponse,
     LeaveGroupRequest: LeaveGroupResponse,
     OffsetDeleteRequest: OffsetDeleteResponse,
     AlterShareGroupOffsetsRequest: AlterShareGroupOffsetsResponse,

@@ -92,6 +92,8 @@ _HIGHEST: Final[Mapping[ApiKey, tuple[int, ...]]] = {
     ApiKey.REMOVE_RAFT_VOTER: (-1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0),
     ApiKey.STREAMS_GROUP_HEARTBEAT: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 1),
     ApiKey.STREAMS_GROUP_DESCRIBE: (-1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 1),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: (*(-1,) * 11, 0),
+    ApiKey.UNREGISTER_CONTROLLER: (*(-1,) * 11, 0),
     ApiKey.LIST_CONFIG_RESOURCES: (-1, -1, -1, -1, -1, 0, 0, 0, 1, 1, 1, 1),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (-1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0),
     ApiKey.ALTER_CONFIGS: (1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),

@@ -1,15 +1,17 @@
 """Members of streams groups against two sides: a real Kafka and our node; what each answered.
 
-What a Kafka 4.3.1 answered is kept in vectors/streams_said.json (tests/support/said.py). To have it
-written anew:
+What a Kafka 4.3.1 and a 4.4.0 answered is kept in vectors/streams_said*.json
+(tests/support/said.py). To have it written anew, of the release that there is:
 
     KCORE_RECORD=1 pytest tests/broker -m "kafka and slow" -k streams_differential
 """
 
+import dataclasses
 import itertools
 import time
 from pathlib import Path
 
+import pytest
 from broker_world import World
 from said import hold
 from share_sides import NOT_READY, PATIENCE_S, Link, configure
@@ -36,7 +38,13 @@ Subtopology = Beat.Subtopology
 TopicInfo = Beat.TopicInfo
 Copartition = Beat.CopartitionGroup
 ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
-SAID = Path(__file__).with_name("vectors") / "streams_said.json"
+RELEASES = ((4, 3), (4, 4))
+VECTORS = Path(__file__).with_name("vectors")
+
+
+def kept_in(release):
+    """Where it stands what a Kafka of this release said."""
+    return VECTORS / ("streams_said.json" if release == (4, 3) else "streams_said_44.json")
 
 
 def internal(name, partitions=0, factor=1, **configs):
@@ -85,8 +93,10 @@ def owning(active=None, standby=None):
 
 class Side:
     """What both sides have: a group, and names of topics that nobody else has. Where these stand in
-    answers, they are cut.
+    answers, they are cut. release: that of the broker.
     """
+
+    release = (0, 0)
 
     def __init__(self, group):
         self.group = group
@@ -101,9 +111,11 @@ class Side:
 
 
 class OurSide(Side):
-    def __init__(self, group):
+    def __init__(self, group, release, **options):
         super().__init__(group)
-        self.world = World(config=BrokerConfig(coordinator=QUICK))
+        self.release = release
+        coordinator = dataclasses.replace(QUICK, **options)
+        self.world = World(config=BrokerConfig(release=release, coordinator=coordinator))
         self.client = self.world.client()
 
     def topic(self, name, partitions):
@@ -137,6 +149,9 @@ class RealSide(Side):
         self._kafka = kafka
         host, port = kafka.bootstrap.split(",")[0].rsplit(":", 1)
         self.client = Link((host, int(port)))
+        asked = m.ApiVersionsRequest(client_software_name="a", client_software_version="1")
+        highest = {one.api_key: one.max_version for one in self.client.ask(asked, 4).api_keys}
+        self.release = (4, 4) if highest[Beat.API_KEY] else (4, 3)
         self._settled(self._coordinated)
 
     def _settled(self, ask):
@@ -216,7 +231,8 @@ class Seen:
         self.side = side
         self.notes = []
         self.topology = None
-        self.topics = {}
+        self.as_44 = side.release >= (4, 4)
+        self.version = 1 if self.as_44 else 0  # of what is asked of streams groups
         side.configure(initial_rebalance_delay_ms="0", assignment_interval_ms="0")
 
     def note(self, what):
@@ -263,9 +279,19 @@ class Seen:
     def beat(self, member, epoch, **fields):
         fields = {"group_id": self.side.group, "member_id": member, "member_epoch": epoch} | fields
         request = Beat(**fields)
-        answer = self.side.client.ask(request, 0)
+        return self.ask(request, self.version)
+
+    def ask(self, request, version):
+        """A heartbeat."""
+        answer = self.side.client.ask(request, version)
         self.note(self.shown(answer))
         return answer
+
+    def delete(self):
+        """The group."""
+        request = m.DeleteGroupsRequest(groups_names=[self.side.group])
+        (found,) = self.side.client.ask(request, 3 if self.as_44 else 2).results
+        self.note([found.error_code, *([found.error_message] if self.as_44 else ())])
 
     def shown(self, answer):
         cut = self.side.cut
@@ -278,6 +304,9 @@ class Seen:
         found.append(answer.endpoint_information_epoch)
         endpoints = answer.partitions_by_user_endpoint
         found.append(endpoints and sorted(self._endpoint(one) for one in endpoints))
+        if self.as_44:
+            found += [answer.acceptable_recovery_lag, answer.task_offset_interval_ms]
+            found.append(answer.topology_description_required)
         return found
 
     def _endpoint(self, one):
@@ -290,10 +319,11 @@ class Seen:
             ),
         )
 
-    def describe(self, group=None):
+    def describe(self, group=None, **more):
         """Everything that there is to tell."""
         wanted = [self.side.group if group is None else group]
-        (one,) = self.side.client.ask(m.StreamsGroupDescribeRequest(group_ids=wanted), 0).groups
+        request = m.StreamsGroupDescribeRequest(group_ids=wanted, **more)
+        (one,) = self.side.client.ask(request, self.version).groups
         cut = self.side.cut
         found = [one.error_code, cut(one.error_message), one.group_state]
         found += [one.group_epoch, one.assignment_epoch]
@@ -309,6 +339,9 @@ class Seen:
                     )
                 )  # fmt: skip
         found.append(sorted((self._member(member) for member in one.members), key=str))
+        if self.as_44:
+            found += [one.assignor_name, one.topology_description_status]
+            found.append(one.topology_description and str(one.topology_description))
         self.note(found)
         return one
 
@@ -325,7 +358,7 @@ class Seen:
             sorted((tag.key, tag.value) for tag in one.client_tags),
             [tasks(getattr(one.assignment, role)) for role in ROLES],
             [tasks(getattr(one.target_assignment, role)) for role in ROLES],
-            one.is_classic, one.task_offsets, one.task_end_offsets,
+            one.is_classic, *map(_offsets, (one.task_offsets, one.task_end_offsets)),
         )  # fmt: skip
 
     def listed(self, states=(), types=()):
@@ -340,6 +373,10 @@ class Seen:
         )
 
 
+def _offsets(found):
+    return found and [(one.subtopology_id, one.partition, one.offset) for one in found]
+
+
 def tasks(parts):
     """{subtopology: partitions}; None if it is not said."""
     if parts is None:
@@ -347,14 +384,20 @@ def tasks(parts):
     return {one.subtopology_id: sorted(one.partitions) for one in sorted(parts, key=str)}
 
 
-def of_ours(scenario):
-    """Our node says what a Kafka said."""
-    hold(SAID, _name(scenario), _notes(scenario, OurSide(_name(scenario))))
+def of_ours(scenario, release, **options):
+    """Our node says what a Kafka of that release said. options: of its coordinator."""
+    name = _name(scenario)
+    hold(kept_in(release), name, _notes(scenario, OurSide(name, release, **options)))
 
 
-def of_kafkas(scenario, kafka):
-    """A Kafka says what it said before."""
-    hold(SAID, _name(scenario), _notes(scenario, RealSide(kafka, _name(scenario))), theirs=True)
+def of_kafkas(scenario, kafka, releases=RELEASES):
+    """A Kafka says what one of its release said before."""
+    name = _name(scenario)
+    side = RealSide(kafka, name)
+    if side.release not in releases:
+        side.close()
+        pytest.skip(f"not a Kafka of {releases}")
+    hold(kept_in(side.release), name, _notes(scenario, side), theirs=True)
 
 
 def _name(scenario):

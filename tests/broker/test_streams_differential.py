@@ -2,6 +2,7 @@
 
 import pytest
 from streams_sides import (
+    RELEASES,
     Beat,
     internal,
     of_kafkas,
@@ -153,7 +154,7 @@ def many_missing(seen):
         said = {"topology": seen.topology, "rebalance_timeout_ms": 1_000, "group_id": group}
         for _ in range(2):  # a Kafka knows a moment later why it could not make them
             request = Beat(member_id="m1", member_epoch=0, process_id="p", **said, **owning())
-            answer = seen.side.client.ask(request, 0)
+            answer = seen.side.client.ask(request, seen.version)
             (status,) = [one for one in answer.status if one.status_code != DELAYED]
             seen.side.run(500)
         what, _, why = seen.side.cut(status.status_detail).partition("; ")
@@ -380,9 +381,10 @@ SCENARIOS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("release", RELEASES, ids="{0[0]}.{0[1]}".format)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
-def test_we_say_what_a_kafka_said(scenario):
-    of_ours(scenario)
+def test_we_say_what_a_kafka_said(scenario, release):
+    of_ours(scenario, release)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Streams groups beside other kinds, their offsets and options: as a real Kafka has them."""
 
 import pytest
-from streams_sides import of_kafkas, of_ours, owning, part
+from streams_sides import RELEASES, of_kafkas, of_ours, owning, part
 
 from kcore.wire import messages as m
 
@@ -132,8 +132,7 @@ def other_protocols(seen):
     ):
         (found,) = client.ask(request).groups
         seen.note(found.error_code)
-    delete = m.DeleteGroupsRequest(groups_names=[group])
-    seen.note([one.error_code for one in client.ask(delete).results])
+    seen.delete()
     seen.beat("m1", -1)
     # Without members it gives way to a classic group, but not to one of another kind.
     for request, version in (*requests[3:], requests[0]):
@@ -145,10 +144,10 @@ def other_protocols(seen):
     seen.note(client.ask(left, 1).error_code)
     seen.enter("m2")
     seen.beat("m2", -1)
-    seen.note([one.error_code for one in client.ask(delete).results])
+    seen.delete()
     seen.describe()
     seen.listed()
-    seen.note([one.error_code for one in client.ask(delete).results])
+    seen.delete()
 
 
 def taken_by_others(seen):
@@ -227,9 +226,10 @@ def options(seen):
 SCENARIOS = [offsets, other_protocols, taken_by_others, features, options]
 
 
+@pytest.mark.parametrize("release", RELEASES, ids="{0[0]}.{0[1]}".format)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
-def test_we_say_what_a_kafka_said(scenario):
-    of_ours(scenario)
+def test_we_say_what_a_kafka_said(scenario, release):
+    of_ours(scenario, release)
 
 
 @pytest.mark.slow

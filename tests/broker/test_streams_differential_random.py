@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from streams_sides import Beat, internal, of_kafkas, of_ours, owning, part, tasks
+from streams_sides import RELEASES, Beat, internal, of_kafkas, of_ours, owning, part, tasks
 
 SIZES = {"a": 1, "b": 2, "c": 2, "d": 3}  # sources that are there
 INTERNAL = {"r0": 2, "r1": 3, "s0": 2}  # internal topics that are
@@ -49,7 +49,7 @@ def topologies(seed):
                 group_id=f"{seen.side.group}-{number}", member_id="m", process_id="p",
                 topology=seen.topology, rebalance_timeout_ms=1_000, **owning(),
             )  # fmt: skip
-            answer = seen.side.client.ask(request, 0)
+            answer = seen.side.client.ask(request, seen.version)
             told = [
                 (one.status_code, seen.side.cut(one.status_detail).partition("; ")[0])
                 for one in answer.status
@@ -120,9 +120,10 @@ def members(seed):
 SCENARIOS = [of(seed) for of in (topologies, members) for seed in range(4)]
 
 
+@pytest.mark.parametrize("release", RELEASES, ids="{0[0]}.{0[1]}".format)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
-def test_we_say_what_a_kafka_said(scenario):
-    of_ours(scenario)
+def test_we_say_what_a_kafka_said(scenario, release):
+    of_ours(scenario, release)
 
 
 @pytest.mark.slow

@@ -10,17 +10,19 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.kafka.coordinator.group.streams.assignor.AssignmentMemberSpec;
-import org.apache.kafka.coordinator.group.streams.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.streams.assignor.GroupAssignment;
+import org.apache.kafka.coordinator.group.api.streams.assignor.MemberAssignment;
+import org.apache.kafka.coordinator.group.api.streams.assignor.TopologyDescriber;
+import org.apache.kafka.coordinator.group.streams.assignor.AssignmentConfigsImpl;
 import org.apache.kafka.coordinator.group.streams.assignor.GroupSpecImpl;
-import org.apache.kafka.coordinator.group.streams.assignor.MemberAssignment;
+import org.apache.kafka.coordinator.group.streams.assignor.MemberMetadataAndStateImpl;
 import org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor;
-import org.apache.kafka.coordinator.group.streams.assignor.TopologyDescriber;
 
 /**
- * Kafka's assignor of streams groups: a group as JSON a line, its plan as JSON a line.
+ * The assignor of streams groups of Kafka 4.4: a group as JSON a line, its plan as JSON a line.
  *
- * {"standbys": 1, "parts": {"0": [4, true]}, "members": [["m1", "process", {"0": [1]}, {"0": [2]}]]}
+ * {"standbys": 1, "parts": {"0": [4, true]},
+ *  "members": [["m1", "process", {"0": [1]}, {"0": [2]}, {"0": {"3": 17}}]]}
  * -> {"m1": [{"0": [0, 1]}, {}]}
  */
 public class AssignStreams {
@@ -36,15 +38,26 @@ public class AssignStreams {
         return found;
     }
 
+    static Map<String, Map<Integer, Long>> offsets(JsonNode node) {
+        Map<String, Map<Integer, Long>> found = new HashMap<>();
+        node.fields().forEachRemaining(entry -> {
+            Map<Integer, Long> numbers = new HashMap<>();
+            entry.getValue().fields().forEachRemaining(
+                one -> numbers.put(Integer.valueOf(one.getKey()), one.getValue().asLong()));
+            found.put(entry.getKey(), numbers);
+        });
+        return found;
+    }
+
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             JsonNode group = JSON.readTree(line);
-            Map<String, AssignmentMemberSpec> members = new HashMap<>();
+            Map<String, MemberMetadataAndStateImpl> members = new HashMap<>();
             for (JsonNode one : group.get("members")) {
-                members.put(one.get(0).asText(), new AssignmentMemberSpec(
-                    Optional.empty(), Optional.empty(), tasks(one.get(2)), tasks(one.get(3)), Map.of(),
-                    one.get(1).asText(), Map.of(), Map.of(), Map.of()));
+                members.put(one.get(0).asText(), new MemberMetadataAndStateImpl(
+                    Optional.empty(), Optional.empty(), one.get(1).asText(), Map.of(), tasks(one.get(2)),
+                    tasks(one.get(3)), Map.of(), offsets(one.get(4)), Map.of()));
             }
             JsonNode parts = group.get("parts");
             List<String> names = new ArrayList<>();
@@ -63,7 +76,7 @@ public class AssignStreams {
                     return parts.get(name).get(1).asBoolean();
                 }
             };
-            Map<String, String> configs = Map.of("num.standby.replicas", group.get("standbys").asText());
+            AssignmentConfigsImpl configs = new AssignmentConfigsImpl(group.get("standbys").asInt(), List.of());
             GroupAssignment plan = new StickyTaskAssignor().assign(new GroupSpecImpl(members, configs), topology);
             Map<String, Object> shown = new TreeMap<>();
             for (Map.Entry<String, MemberAssignment> entry : plan.members().entrySet()) {

@@ -49,6 +49,7 @@ from kcore.broker.apis import (
     streams_group_heartbeat,
     transactions,
     txn_offset_commit,
+    unregister_controller,
     update_features,
     write_txn_markers,
 )
@@ -161,6 +162,8 @@ HANDLERS: Final[dict[ApiKey, Handler]] = {
     ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.handle,
     ApiKey.STREAMS_GROUP_HEARTBEAT: streams_group_heartbeat.handle,
     ApiKey.STREAMS_GROUP_DESCRIBE: groups.handle,
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: groups.handle,
+    ApiKey.UNREGISTER_CONTROLLER: unregister_controller.handle,
 }
 HANDLERS.update(_gated(HANDLERS))
 

@@ -1,10 +1,10 @@
 """The coordinator's APIs, in all versions it has (see kcore.coordinator for what it leaves out):
 
 OffsetCommit v2-10, OffsetFetch v1-10, JoinGroup v0-9, Heartbeat v0-4, LeaveGroup v0-5, SyncGroup
-v0-5, DescribeGroups v0-6, ListGroups v0-5, DeleteGroups v0-2, OffsetDelete v0,
+v0-5, DescribeGroups v0-6, ListGroups v0-5, DeleteGroups v0-3, OffsetDelete v0,
 ConsumerGroupHeartbeat v0-1, ConsumerGroupDescribe v0-1, ShareGroupHeartbeat v1, ShareGroupDescribe
 v1, DescribeShareGroupOffsets v0-1, AlterShareGroupOffsets v0, DeleteShareGroupOffsets v0,
-StreamsGroupDescribe v0.
+StreamsGroupDescribe v0-1, StreamsGroupTopologyDescriptionUpdate v0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat v0: names of topics are looked at here, the rest is the coordinator's."""
+"""StreamsGroupHeartbeat v0-1: names of topics are looked at here, the rest is the coordinator's."""
 
 from __future__ import annotations
 

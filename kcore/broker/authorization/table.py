@@ -212,6 +212,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
         entries=(Entries(Op.DESCRIBE, GROUP, "group_ids", "groups", ""),),
         others=(Need(Op.DESCRIBE, TOPIC),),
     ),
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: Rule(needs=(_READ_GROUP,)),
     # Transactions
     ApiKey.INIT_PRODUCER_ID: Rule(  # without an id IDEMPOTENT_WRITE, or WRITE of any topic
         others=(_WRITE_TRANSACTION, Need(Op.IDEMPOTENT_WRITE, CLUSTER)),
@@ -275,6 +276,7 @@ TABLE: Final[dict[ApiKey, Rule]] = {
     ApiKey.DESCRIBE_QUORUM: Rule(needs=(_DESCRIBE_CLUSTER,), once_since=0),
     ApiKey.ELECT_LEADERS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.UPDATE_FEATURES: Rule(needs=(_ALTER_CLUSTER,), once_since=0),
+    ApiKey.UNREGISTER_CONTROLLER: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Rule(needs=(_ALTER_CLUSTER,)),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Rule(needs=(_DESCRIBE_CLUSTER,)),
     # Access

@@ -27,7 +27,7 @@ BOUNDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ShareOptions:
-    """Options of one share group; times in ms."""
+    """Options of one share group; times in ms. assignor_offload_enable: as of consumer groups."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -38,6 +38,7 @@ class ShareOptions:
     auto_offset_reset: str = LATEST
     isolation_level: str = READ_UNCOMMITTED
     renew_acknowledge_enable: bool = True
+    assignor_offload_enable: bool = True
 
 
 def duration_ms(reset: str) -> int:

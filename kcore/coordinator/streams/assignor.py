@@ -5,28 +5,32 @@
     standby    (of stateful parts) another process: the one that had the task, then those that were
                standby for it, then whoever has least to do
 
-Members of one process share its disk: no process gets a task twice. There are no warm-up tasks in
-Kafka 4.3, and neither racks nor tags are looked at. Source: Java's StickyTaskAssignor and
-ProcessState of Kafka 4.3; ties are broken as its maps and queues do (`ordering.py`).
+Members of one process share its disk: no process gets a task twice. Since Kafka 4.4 who says that
+it has some of a task's state counts as a standby, after those that are, who has most of it first.
+There are no warm-up tasks, and neither racks nor tags are looked at. Source: Java's
+StickyTaskAssignor and ProcessState of Kafka 4.3 and 4.4; ties are broken as its maps and queues do
+(`ordering.py`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from kcore.coordinator.ordering import PriorityQueue, hash_ordered
 from kcore.coordinator.streams.configuring import Part
-from kcore.coordinator.streams.member import Task, Tasks
+from kcore.coordinator.streams.member import NO_OFFSETS, Offsets, Task, Tasks
 from kcore.tuples import NamedTuple
-
-NAME = "sticky"
 
 
 class Worker(NamedTuple):
-    """A member: the process that it is a part of, and its last target."""
+    """A member: the process that it is a part of, the tasks that it had (its last target; since
+    Kafka 4.4 what it has), and how far it is with tasks of whose state it has some.
+    """
 
     process_id: str
-    target: Tasks
+    had: Tasks
+    offsets: Offsets = NO_OFFSETS
 
 
 class _Process:
@@ -88,16 +92,26 @@ class _Quota:
 
 
 def assign(
-    workers: Mapping[str, Worker], parts: Mapping[str, Part], standby_count: int
+    workers: Mapping[str, Worker],
+    parts: Mapping[str, Part],
+    standby_count: int,
+    *,
+    as_44: bool = False,
 ) -> dict[str, Tasks]:
     """Member -> what it is to have. workers: by member id, in the order in which they joined."""
-    return _Assignment(workers, parts, standby_count).run()
+    return _Assignment(workers, parts, standby_count, as_44=as_44).run()
 
 
 class _Assignment:
     def __init__(
-        self, workers: Mapping[str, Worker], parts: Mapping[str, Part], standby_count: int
+        self,
+        workers: Mapping[str, Worker],
+        parts: Mapping[str, Part],
+        standby_count: int,
+        *,
+        as_44: bool,
     ) -> None:
+        self._as_44 = as_44
         self._workers = {member: workers[member] for member in hash_ordered(workers)}
         self._parts = parts
         self._standby_count = standby_count
@@ -107,15 +121,23 @@ class _Assignment:
         self._quota = _Quota(active + stateful * standby_count, len(workers))
         self._processes: dict[str, _Process] = {}
         self._was_active: dict[Task, str] = {}
-        self._was_standby: dict[Task, list[str]] = {}
+        candidates: dict[Task, list[tuple[int, int, str]]] = {}
         self._active: dict[str, set[Task]] = {member: set() for member in workers}
         self._standby: dict[str, set[Task]] = {member: set() for member in workers}
         for member, worker in self._workers.items():
             process = self._processes.setdefault(worker.process_id, _Process())
             process.counts[member] = 0
-            self._was_active.update(dict.fromkeys(worker.target.active, member))
-            for task in worker.target.standby:
-                self._was_standby.setdefault(task, []).append(member)
+            self._was_active.update(dict.fromkeys(worker.had.active, member))
+            for task in worker.had.standby:
+                candidate = 0, -worker.offsets.get(task, 0), member
+                candidates.setdefault(task, []).append(candidate)
+            for task in worker.offsets.keys() - worker.had.standby:
+                candidates.setdefault(task, []).append((1, -worker.offsets[task], member))
+        # Who comes first, of those that have something of a task: ties by the order of members.
+        self._was_standby = {
+            task: [member for *_, member in sorted(found, key=lambda one: one[:2])]
+            for task, found in candidates.items()
+        }
 
     def run(self) -> dict[str, Tasks]:
         """Active tasks first."""
@@ -139,7 +161,7 @@ class _Assignment:
         return self._processes[self._workers[member].process_id]
 
     def _by_load(self) -> PriorityQueue[_Process]:
-        order = hash_ordered(self._processes, len(self._workers))
+        order = hash_ordered(self._processes, len(self._workers), computed=self._as_44)
         return PriorityQueue((self._processes[one] for one in order), lambda one: one.load)
 
     # Active --------------------------------------------------------------------------------------
@@ -170,20 +192,17 @@ class _Assignment:
     def _least_loaded_standby(self, task: Task, *, free: bool = False) -> str | None:
         """Who was standby for a task and has least to do; free: in whose process it is not."""
         members = self._was_standby.get(task, [])
-        if not members:
+        # Until Kafka 4.3 there is nobody where the process of the first has it.
+        if free and members and not self._as_44 and task in self._process_of(members[0]).tasks:
             return None
-        found = first = members[0]
-        load, count = self._process_of(first).load, self._process_of(first).counts[first]
-        for member in members[1:]:
+        found, load, count = None, math.inf, math.inf
+        for member in members:
             process = self._process_of(member)
-            if (
-                process.load < load
-                and not (free and task in process.tasks)
-                and process.counts[member] < count
-            ):
+            if free and task in process.tasks:
+                continue
+            if found is None or (process.load < load and process.counts[member] < count):
                 found, load, count = member, process.load, process.counts[member]
-        # Kafka looks at the process of the first here, whoever was found.
-        return None if free and task in self._process_of(first).tasks else found
+        return found
 
     # Standby -------------------------------------------------------------------------------------
 

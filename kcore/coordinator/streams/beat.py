@@ -5,7 +5,7 @@ It reads the group and changes nothing there; that is for the entries to do once
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,14 +14,15 @@ from kcore.coordinator.heartbeating import is_old_enough
 from kcore.coordinator.journal import Item
 from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.streams import records
-from kcore.coordinator.streams.assignor import Worker, assign
 from kcore.coordinator.streams.configuring import Configured, configure
-from kcore.coordinator.streams.group import StreamsGroup
+from kcore.coordinator.streams.group import NOTHING_REPORTED, StreamsGroup
 from kcore.coordinator.streams.member import NO_TARGET, StreamsMember, Task, Tasks
 from kcore.coordinator.streams.options import StreamsOptions
 from kcore.coordinator.streams.reconciling import Goal, reconcile
-from kcore.coordinator.streams.requests import owned_by
+from kcore.coordinator.streams.requests import owned_by, reported_by
 from kcore.coordinator.streams.states import Status
+from kcore.coordinator.streams.statics import left_for_a_while, static_member
+from kcore.coordinator.streams.targets import Ground, new_target
 from kcore.coordinator.streams.topology import Topology, topology_of
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
@@ -51,11 +52,16 @@ class Beat:
         self._group = group
         self._wall_ms = wall_ms
         self._options: StreamsOptions = context.keeper.streams_options(group.group_id)
+        self._as_44 = context.config.as_44
         self.items = list(items)
         self.statuses: list[_Status] = []
         self.old: StreamsMember
         self.member: StreamsMember
         self.configured: Configured
+        self.replaced: str | None = None  # member id of the one whose place the member takes
+        self.reported = NOTHING_REPORTED
+        self._is_static = False  # comes with an instance id
+        self.is_stale = False  # has an older topology than the group
         self._epoch = group.epoch  # of the group, once the entries are written
 
     def tell(self, status: Status, detail: str) -> None:
@@ -70,33 +76,51 @@ class Beat:
         last epoch is, if what the member has was its own in it: the answer with the new one was
         lost.
         """
-        member_id, epoch = request.member_id, request.member_epoch
-        old = self._group.members.get(member_id)
-        if old is None:
-            if epoch:
-                raise unknown(member_id, self._group.group_id)
-            old = StreamsMember(member_id)
-        if epoch > old.epoch:
-            raise _fenced("greater", epoch, old)
-        if 0 < epoch < old.epoch:
-            owned = owned_by(request)
-            lost = epoch == old.previous_epoch and owned is not None and owned.within(old.assigned)
-            if not lost:
-                raise _fenced("smaller", epoch, old)
-        self.old = old
+        group, epoch = self._group, request.member_epoch
+        if request.instance_id is None:
+            old = group.members.get(request.member_id)
+            if old is None and epoch:
+                raise unknown(request.member_id, group.group_id)
+        elif epoch:
+            old = static_member(group, request.instance_id, request.member_id)
+        else:
+            old = self._returned(request.instance_id, request.member_id)
+        self._is_static = request.instance_id is not None
+        self.old = old or group.members.get(request.member_id) or StreamsMember(request.member_id)
+        if epoch:
+            _check_epoch(request, self.old)
+        before = group.offsets.get(request.member_id, NOTHING_REPORTED)
+        self.reported = reported_by(request, before)
+
+    def _returned(self, instance_id: str, member_id: str) -> StreamsMember | None:
+        """The member that takes the place of the one with this instance id, and all that it had;
+        None if there is none.
+        """
+        before = left_for_a_while(self._group, instance_id, member_id)
+        if before is None:
+            return None
+        if before.member_id != member_id:
+            self.replaced = before.member_id
+        member = replace(before, member_id=member_id, epoch=0, previous_epoch=0)
+        self.items += records.replacing(self._group, before, member)
+        return member
 
     def merge(self, request: StreamsGroupHeartbeatRequest, client_id: str, host: str) -> None:
         """What is not said is as it was."""
         old = self.old
         timeout_ms, endpoint = request.rebalance_timeout_ms, request.user_endpoint
         tags, topology = request.client_tags, request.topology
+        answers = None if endpoint is None else (endpoint.host, endpoint.port)
+        if answers is None and (request.member_epoch or not self._as_44):
+            answers = old.endpoint
         self.member = replace(
             old,
+            instance_id=request.instance_id or old.instance_id,
             rack_id=old.rack_id if request.rack_id is None else request.rack_id,
             rebalance_timeout_ms=old.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
             topology_epoch=old.topology_epoch if topology is None else topology.epoch,
             process_id=old.process_id if request.process_id is None else request.process_id,
-            endpoint=old.endpoint if endpoint is None else (endpoint.host, endpoint.port),
+            endpoint=answers,
             tags=old.tags if tags is None else {tag.key: tag.value for tag in tags},
             client_id=client_id,
             client_host=host,
@@ -110,8 +134,10 @@ class Beat:
         bump = member != self.old
         if bump:
             self.items.append(records.member_entry(group.group_id, member))
+            bump = not self._is_static or _counts(member) != _counts(self.old)
         topology = self._topology(request.topology)
         if group.topology is not None and member.topology_epoch < group.topology.epoch:
+            self.is_stale = True
             self.tell(
                 Status.STALE_TOPOLOGY,
                 f"The member's topology epoch {member.topology_epoch} is behind the group's"
@@ -179,23 +205,20 @@ class Beat:
         group is new, and others are awaited first.
         """
         group, member_id = self._group, self.member.member_id
-        epoch, target = group.target_epoch, group.target_of(member_id)
+        epoch, target = group.target_epoch, group.target_of(self.replaced or member_id)
         if delayed:
             target = NO_TARGET
             self._tell_delayed("initial rebalance delay")
         elif epoch < self._epoch:
             if may_assign(group, self._options, self._wall_ms):
                 epoch = self._epoch
-                others = (one for one in group.members.values() if one.member_id != member_id)
-                items, targets = new_target(
-                    group, [*others, self.member], self.configured, self._options
-                )
+                items, targets = self._new_target()
                 self.items += items
                 target = targets[member_id]
                 self.items.append(records.target_epoch_entry(group.group_id, epoch, self._wall_ms))
             else:
                 self._tell_delayed("assignment interval")
-        member = reconcile(self.member, Goal(epoch, target, group, owned))
+        member = reconcile(self.member, Goal(epoch, target, group, owned, self._as_44))
         if member is None:
             raise RefusedError(
                 ErrorCode.FENCED_MEMBER_EPOCH,
@@ -206,6 +229,26 @@ class Beat:
             self.items.append(records.current_entry(group.group_id, member))
         self.member = member
 
+    def others(self) -> Iterator[StreamsMember]:
+        """All that are there beside the member."""
+        here = {self.member.member_id, self.replaced}
+        return (one for one in self._group.members.values() if one.member_id not in here)
+
+    def _new_target(self) -> tuple[list[Item], dict[str, Tasks]]:
+        group, member_id = self._group, self.member.member_id
+        before = dict(group.target)
+        if self.replaced in before:
+            before[member_id] = before.pop(self.replaced)
+        ground = Ground(
+            [*self.others(), self.member],
+            before,
+            {**group.offsets, member_id: self.reported},
+            self.configured,
+            self._options,
+            self._as_44,
+        )
+        return new_target(group.group_id, ground)
+
     def _tell_delayed(self, why: str) -> None:
         self.tell(Status.ASSIGNMENT_DELAYED, f"Assignment delayed due to the configured {why}.")
 
@@ -215,29 +258,6 @@ def may_assign(group: StreamsGroup, options: StreamsOptions, wall_ms: int) -> bo
     return is_old_enough(group.target_wall_ms, options.assignment_interval_ms, wall_ms)
 
 
-def new_target(
-    group: StreamsGroup,
-    members: Iterable[StreamsMember],
-    configured: Configured,
-    options: StreamsOptions,
-) -> tuple[list[Item], dict[str, Tasks]]:
-    """What each of these members is to get, and how it is written; nothing, as long as topics are
-    not as they have to be.
-    """
-    workers = {
-        one.member_id: Worker(one.process_id, group.target_of(one.member_id)) for one in members
-    }
-    targets = dict.fromkeys(workers, NO_TARGET)
-    if configured.ready:
-        targets = assign(workers, configured.parts, options.num_standby_replicas)
-    items: list[Item] = [
-        records.target_entry(group.group_id, member_id, target)
-        for member_id, target in targets.items()
-        if group.target.get(member_id) != target
-    ]
-    return items, targets
-
-
 def unknown(member_id: str, group_id: str) -> RefusedError:
     """Nobody of that name is there."""
     return RefusedError(
@@ -245,6 +265,24 @@ def unknown(member_id: str, group_id: str) -> RefusedError:
         f"Member {member_id[:MAX_NAME_CHARS]} is not a member of group"
         f" {group_id[:MAX_NAME_CHARS]}.",
     )
+
+
+def _counts(member: StreamsMember) -> tuple[object, ...]:
+    """What of a member with an instance id makes a new target, if it changes."""
+    return member.topology_epoch, member.rack_id, member.tags, member.process_id
+
+
+def _check_epoch(request: StreamsGroupHeartbeatRequest, member: StreamsMember) -> None:
+    epoch = request.member_epoch
+    if epoch > member.epoch:
+        raise _fenced("greater", epoch, member)
+    if epoch < member.epoch:
+        owned = owned_by(request)
+        lost = (
+            epoch == member.previous_epoch and owned is not None and owned.within(member.assigned)
+        )
+        if not lost:
+            raise _fenced("smaller", epoch, member)
 
 
 def _fenced(which: str, epoch: int, member: StreamsMember) -> RefusedError:
@@ -257,4 +295,6 @@ def _fenced(which: str, epoch: int, member: StreamsMember) -> RefusedError:
 
 
 def _every(owned: Tasks | None) -> list[Task]:
-    return [] if owned is None else [*sorted(owned.active), *sorted(owned.standby)]
+    if owned is None:
+        return []
+    return [*sorted(owned.active), *sorted(owned.standby), *sorted(owned.warmup)]

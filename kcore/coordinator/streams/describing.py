@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kcore.coordinator.numbered import grouped
-from kcore.coordinator.streams.group import StreamsGroup
-from kcore.coordinator.streams.member import StreamsMember, Task
+from kcore.coordinator.streams.described import Stored, description_of
+from kcore.coordinator.streams.group import NOTHING_REPORTED, StreamsGroup
+from kcore.coordinator.streams.member import Offsets, StreamsMember, Task
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
@@ -23,12 +24,17 @@ _Subtopology = StreamsGroupDescribeResponse.Subtopology
 _TopicInfo = StreamsGroupDescribeResponse.TopicInfo
 _Assignment = StreamsGroupDescribeResponse.Assignment
 _TaskIds = StreamsGroupDescribeResponse.TaskIds
+_TaskOffset = StreamsGroupDescribeResponse.TaskOffset
 _KeyValue = StreamsGroupDescribeResponse.KeyValue
 _Endpoint = StreamsGroupDescribeResponse.Endpoint
 
 
-def describe(group_id: str, group: AnyGroup | None) -> _Described:
-    """A group as an administrator sees it."""
+def describe(
+    group_id: str, group: AnyGroup | None, assignor_name: str, *, with_description: bool
+) -> _Described:
+    """A group as an administrator sees it. assignor_name: of the one that makes its next target.
+    with_description: of its topology.
+    """
     if not isinstance(group, StreamsGroup):
         why = "not found" if group is None else "is not a streams group"
         return _Described(
@@ -36,6 +42,10 @@ def describe(group_id: str, group: AnyGroup | None) -> _Described:
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id[:MAX_NAME_CHARS]} {why}.",
         )
+    description, stored = None, Stored.NOT_REQUESTED
+    if with_description:
+        description = description_of(group)
+        stored = Stored.NOT_STORED if description is None else Stored.AVAILABLE
     return _Described(
         group_id=group_id,
         group_state=group.state.value,
@@ -43,6 +53,9 @@ def describe(group_id: str, group: AnyGroup | None) -> _Described:
         assignment_epoch=group.target_epoch,
         topology=_describe_topology(group),
         members=[_describe_member(group, one) for one in group.members.values()],
+        topology_description=description,
+        topology_description_status=stored,
+        assignor_name=assignor_name,
     )
 
 
@@ -98,9 +111,11 @@ def _describe_member(group: StreamsGroup, member: StreamsMember) -> _Member:
         host, port = member.endpoint
         endpoint = _Endpoint(host=host, port=port)
     assigned, target = member.assigned, group.target_of(member.member_id)
+    reported = group.offsets.get(member.member_id, NOTHING_REPORTED)
     return _Member(
         member_id=member.member_id,
         member_epoch=member.epoch,
+        instance_id=member.instance_id,
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
@@ -110,6 +125,8 @@ def _describe_member(group: StreamsGroup, member: StreamsMember) -> _Member:
         client_tags=[_KeyValue(key=key, value=value) for key, value in member.tags.items()],
         assignment=_assignment(assigned.active, assigned.standby, assigned.warmup),
         target_assignment=_assignment(target.active, target.standby, target.warmup),
+        task_offsets=_task_offsets(reported.done),
+        task_end_offsets=_task_offsets(reported.ends),
     )
 
 
@@ -121,6 +138,13 @@ def _assignment(
         standby_tasks=_task_ids(standby),
         warmup_tasks=_task_ids(warmup),
     )
+
+
+def _task_offsets(offsets: Offsets) -> list[_TaskOffset]:
+    return [
+        _TaskOffset(subtopology_id=name, partition=number, offset=offset)
+        for (name, number), offset in sorted(offsets.items())
+    ]
 
 
 def _task_ids(tasks: Iterable[Task]) -> list[_TaskIds]:

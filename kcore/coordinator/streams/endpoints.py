@@ -21,11 +21,15 @@ _TopicPartition = StreamsGroupHeartbeatResponse.TopicPartition
 
 
 def endpoints_of(
-    members: Iterable[StreamsMember], configured: Configured, topics: Topics
+    members: Iterable[StreamsMember], configured: Configured, topics: Topics, *, as_44: bool
 ) -> list[_EndpointToPartitions]:
     """Of each member that has an endpoint what its tasks read. RefusedError if that cannot be said:
-    a Kafka 4.3 fails as well as long as topics are missing.
+    a Kafka fails as well as long as topics are missing.
     """
+
+    def inputs(tasks: Iterable[Task]) -> list[_TopicPartition]:
+        return _inputs(tasks, configured, topics, as_44=as_44)
+
     found = []
     for member in members:
         if member.endpoint is not None:
@@ -37,14 +41,16 @@ def endpoints_of(
             found.append(
                 _EndpointToPartitions(
                     user_endpoint=_Endpoint(host=host, port=port),
-                    active_partitions=_inputs(member.assigned.active, configured, topics),
-                    standby_partitions=_inputs(member.assigned.standby, configured, topics),
+                    active_partitions=inputs(member.assigned.active),
+                    standby_partitions=inputs(member.assigned.standby | member.assigned.warmup),
                 )
             )
     return found
 
 
-def _inputs(tasks: Iterable[Task], configured: Configured, topics: Topics) -> list[_TopicPartition]:
+def _inputs(
+    tasks: Iterable[Task], configured: Configured, topics: Topics, *, as_44: bool
+) -> list[_TopicPartition]:
     found = []
     for name, numbers in grouped(tasks).items():
         for topic in sorted(set(configured.parts[name].subtopology.inputs)):
@@ -53,7 +59,9 @@ def _inputs(tasks: Iterable[Task], configured: Configured, topics: Topics) -> li
                 raise RefusedError(
                     ErrorCode.UNKNOWN_SERVER_ERROR, f"a topic of endpoints is missing: {topic}"
                 )
-            # As Kafka has it: of a narrower topic as many as it has, if there are more tasks than
-            # that; else the numbers of the tasks, whether or not it has these.
-            found.append(_TopicPartition(topic=topic, partitions=numbers[:count]))
+            # As Kafka 4.3 has it: of a narrower topic as many as it has, if there are more tasks
+            # than that; else the numbers of the tasks, whether or not it has these.
+            read = [one for one in numbers if one < count] if as_44 else numbers[:count]
+            if read:
+                found.append(_TopicPartition(topic=topic, partitions=read))
     return found

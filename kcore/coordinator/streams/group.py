@@ -1,20 +1,54 @@
 """A streams group: its topology, its members, its epochs, the target assignment. It answers nobody.
 
 What the journal says is changed by replay alone. What is not in it (the topology as configured, who
-asked for the end, which version of endpoints members have been told of) is gone with the
-coordinator, as in Kafka: it is found out again, or asked for again.
+asked for the end, which version of endpoints members have been told of, how far they are with
+tasks, the description of the topology) is gone with the coordinator, as in Kafka: it is found out
+again, or asked for again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
 
 from kcore.coordinator.streams.configuring import Configured
-from kcore.coordinator.streams.member import NO_TARGET, Assigned, StreamsMember, Task, Tasks
+from kcore.coordinator.streams.member import (
+    NO_OFFSETS,
+    NO_TARGET,
+    Assigned,
+    Offsets,
+    StreamsMember,
+    Task,
+    Tasks,
+)
 from kcore.coordinator.streams.states import REFUSED, StreamsGroupState
 from kcore.coordinator.streams.topology import Topology
+from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+from kcore.wire.messages import StreamsGroupDescribeResponse
+
+
+class Reported(NamedTuple):
+    """What a member said last: how far it is with tasks, and how far it could be."""
+
+    done: Offsets
+    ends: Offsets
+
+
+TopologyDescription: TypeAlias = StreamsGroupDescribeResponse.TopologyDescription
+
+NOTHING_REPORTED: Final = Reported(NO_OFFSETS, NO_OFFSETS)
+
+
+class Asked(NamedTuple):
+    """A member has been asked for a description of the topology of this epoch; until_ms: until when
+    it is awaited, which was for wait_ms.
+    """
+
+    epoch: int
+    wait_ms: int
+    until_ms: int
 
 
 class StreamsGroup:
@@ -22,17 +56,21 @@ class StreamsGroup:
 
     __slots__ = (
         "active_in",
+        "asked",
         "configs",
         "configured",
+        "description",
         "endpoint_epoch",
         "epoch",
         "group_id",
         "held",
         "members",
         "metadata_hash",
+        "offsets",
         "seen_version",
         "shutdown_member_id",
         "standby_in",
+        "static_members",
         "target",
         "target_epoch",
         "target_wall_ms",
@@ -52,6 +90,10 @@ class StreamsGroup:
         self.target_wall_ms = 0  # when the target was made; 0: not known
         self.target: dict[str, Tasks] = {}
         self.members: dict[str, StreamsMember] = {}
+        self.static_members: dict[str, str] = {}  # instance id -> member id
+        self.offsets: dict[str, Reported] = {}  # by member
+        self.description: tuple[int, TopologyDescription] | None = None  # of the topology's epoch
+        self.asked: Asked | None = None  # for a description
         self.topology: Topology | None = None
         self.configured: Configured | None = None
         self.seen_version: int | None = None  # of the cluster's topics; None: not looked at yet
@@ -85,6 +127,10 @@ class StreamsGroup:
         """Whether offsets of the topic are in use."""
         return bool(self.members) and self.reader_of(topic) is not None
 
+    def static_member(self, instance_id: str) -> StreamsMember | None:
+        """Who has an instance id; None if nobody does."""
+        return self.members.get(self.static_members.get(instance_id, ""))
+
     def reader_of(self, topic: str) -> str | None:
         """The subtopology that reads a topic; None if none does, as far as is known."""
         return None if self.topology is None else self.topology.reader_of(topic)
@@ -100,7 +146,10 @@ class StreamsGroup:
         old = self.members.get(member.member_id)
         if old is not None:
             self._give_back(old)
+            self.static_members.pop(old.instance_id or "", None)
         self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
         for assigned in (member.assigned, member.pending):
             self.active_in.update(dict.fromkeys(assigned.active, member.process_id))
             _add(self.standby_in, assigned.standby, member.process_id)
@@ -109,8 +158,10 @@ class StreamsGroup:
     def remove(self, member_id: str) -> None:
         """A member is gone; with the last one, who asked for the end is forgotten."""
         member = self.members.pop(member_id, None)
+        self.offsets.pop(member_id, None)
         if member is not None:
             self._give_back(member)
+            self.static_members.pop(member.instance_id or "", None)
         if not self.members:
             self.shutdown_member_id = None
 

@@ -1,7 +1,7 @@
 """StreamsGroupHeartbeat for the groups of a partition: members join, are there, and go.
 
 Source of the rules and the texts: Java's GroupCoordinatorService and GroupMetadataManager of Kafka
-4.3.
+4.3 and 4.4.
 """
 
 from __future__ import annotations
@@ -23,17 +23,24 @@ from kcore.coordinator.streams.beat import (
     DETAIL_CHARS_MAX,
     Beat,
     may_assign,
-    new_target,
     unknown,
 )
+from kcore.coordinator.streams.described import ask_for, keep
 from kcore.coordinator.streams.endpoints import endpoints_of
-from kcore.coordinator.streams.group import StreamsGroup
-from kcore.coordinator.streams.member import StreamsMember, Task
+from kcore.coordinator.streams.group import NOTHING_REPORTED, StreamsGroup
+from kcore.coordinator.streams.member import LEAVING_STATIC, StreamsMember, Task
 from kcore.coordinator.streams.requests import owned_by
 from kcore.coordinator.streams.states import MemberState, Status
+from kcore.coordinator.streams.statics import static_member
+from kcore.coordinator.streams.targets import Ground, new_target
 from kcore.limits import MAX_NAME_CHARS
 from kcore.wire.codes import ErrorCode
-from kcore.wire.messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from kcore.wire.messages import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
 
 if TYPE_CHECKING:
     from kcore.coordinator.context import AnyGroup
@@ -46,6 +53,10 @@ DELAY: Final = "streams-initial-delay"
 
 # Topics that could not be made: how many a text says why of.
 _SHOWN_MAX: Final = 3
+
+# Who asks by an older version does not know of tags that are missing, nor of descriptions.
+_TAGS_VERSION: Final = 1
+_DESCRIBING_VERSION: Final = 1
 
 _TaskIds = StreamsGroupHeartbeatResponse.TaskIds
 
@@ -89,7 +100,7 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         version = context.topics.version
         delayed = self._await_others(group, now_ms)
         beat.advance(owned_by(request), delayed=delayed)
-        response, endpoint_epoch = self._response(request, group, beat)
+        response, endpoint_epoch = self._response(request, ticket.version, group, beat)
         new = group is not kept
         if kept is None:
             # Nothing of it is written yet; but it is held from now on.
@@ -111,8 +122,16 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 if not new:  # of a new group Kafka forgets this, so it is found out again
                     live.configured, live.seen_version = beat.configured, version
                     live.endpoint_epoch = endpoint_epoch
+                    if beat.reported is not NOTHING_REPORTED:
+                        live.offsets[request.member_id] = beat.reported
                     if request.shutdown_application and live.shutdown_member_id is None:
                         live.shutdown_member_id = request.member_id
+                response.topology_description_required = (
+                    ticket.version >= _DESCRIBING_VERSION
+                    and context.config.describes_topologies
+                    and not beat.is_stale
+                    and ask_for(live, now_ms)
+                )
             self._make_topics(ticket, beat)
             ticket.answer(response)
 
@@ -145,7 +164,12 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         else:
             raise _not_streams(name)
         largest = self._context.config.group_streams_max_size
-        if request.member_epoch == JOINING and len(group.members) >= largest:
+        known = self._context.config.as_44 and (
+            request.member_id in group.members
+            or (request.instance_id or "") in group.static_members
+        )
+        full = len(group.members) >= largest and not known
+        if request.member_epoch == JOINING and full:
             raise RefusedError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The streams group has reached its maximum capacity of {largest} members.",
@@ -165,27 +189,37 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             self._watch_revocation(group.group_id, member, now_ms)
 
     def _response(
-        self, request: StreamsGroupHeartbeatRequest, group: StreamsGroup, beat: Beat
+        self,
+        request: StreamsGroupHeartbeatRequest,
+        version: int,
+        group: StreamsGroup,
+        beat: Beat,
     ) -> tuple[StreamsGroupHeartbeatResponse, int]:
         """The answer, and the epoch of endpoints from now on."""
         member, configured = beat.member, beat.configured
+        as_44 = self._context.config.as_44
         options = self._context.keeper.streams_options(group.group_id)
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=options.heartbeat_interval_ms,
         )
+        if as_44:
+            response.acceptable_recovery_lag = options.acceptable_recovery_lag
+            response.task_offset_interval_ms = options.task_offset_interval_ms
+        joins, moved = request.member_epoch == JOINING, member.assigned != beat.old.assigned
         endpoint_epoch = group.endpoint_epoch
-        if request.member_epoch == JOINING or member.assigned != beat.old.assigned:
+        if joins or moved:
             response.active_tasks = _task_ids(member.assigned.active)
             response.standby_tasks = _task_ids(member.assigned.standby)
             response.warmup_tasks = _task_ids(member.assigned.warmup)
-            if member.endpoint is not None:
-                endpoint_epoch += 1
+        if member.endpoint is not None:
+            endpoint_epoch += moved or (joins and not as_44)
+        if as_44 and member.endpoint != beat.old.endpoint:
+            endpoint_epoch = group.endpoint_epoch + 1
         if endpoint_epoch != request.endpoint_information_epoch:
-            others = (one for one in group.members.values() if one.member_id != member.member_id)
             response.partitions_by_user_endpoint = endpoints_of(
-                [*others, member], configured, self._context.topics
+                [*beat.others(), member], configured, self._context.topics, as_44=as_44
             )
         if self._context.kept(group.group_id) is not None:
             response.endpoint_information_epoch = endpoint_epoch
@@ -199,6 +233,14 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 Status.SHUTDOWN_APPLICATION,
                 f"Streams group member {stopping} encountered a fatal error and requested a"
                 " shutdown for the entire application.",
+            )
+        missing = [tag for tag in options.rack_aware_assignment_tags if tag not in member.tags]
+        if missing and version >= _TAGS_VERSION:
+            beat.tell(
+                Status.MISSING_CLIENT_TAGS,
+                "Missing required client tags for rack-aware standby assignment:"
+                f" [{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your Streams"
+                " config.",
             )
         response.status = beat.statuses
         return response, endpoint_epoch
@@ -230,6 +272,20 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             if status.status_code == Status.MISSING_INTERNAL_TOPICS:
                 status.status_detail = (status.status_detail + more)[:DETAIL_CHARS_MAX]
 
+    # Descriptions of topologies ------------------------------------------------------------------
+
+    def describe_topology(
+        self, ticket: Ticket, request: StreamsGroupTopologyDescriptionUpdateRequest, _now_ms: int
+    ) -> None:
+        """A member says what its topology is made of."""
+        try:
+            kept = self._context.kept(request.group_id)
+            keep(_streams_group(kept, request.group_id), request)
+        except RefusedError as refused:
+            ticket.answer(refused.answer(StreamsGroupTopologyDescriptionUpdateResponse))
+        else:
+            ticket.answer(StreamsGroupTopologyDescriptionUpdateResponse())
+
     # New groups ----------------------------------------------------------------------------------
 
     def _await_others(self, group: StreamsGroup, now_ms: int) -> bool:
@@ -257,8 +313,15 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             ):
                 group.held = False  # a heartbeat sees to it
                 return
-            members = group.members.values()
-            items, _ = new_target(group, members, group.configured, options)
+            ground = Ground(
+                group.members.values(),
+                group.target,
+                group.offsets,
+                group.configured,
+                options,
+                self._context.config.as_44,
+            )
+            items, _ = new_target(group_id, ground)
             items.append(records.target_epoch_entry(group_id, group.epoch, wall_ms))
 
             def done(_error: ErrorCode, _now_ms: int) -> None:
@@ -303,17 +366,17 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         self,
         ticket: Ticket,
         request: StreamsGroupHeartbeatRequest,
-        group: AnyGroup | None,
+        kept: AnyGroup | None,
         now_ms: int,
     ) -> None:
-        name = request.group_id[:MAX_NAME_CHARS]
-        if group is None:
-            raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
-        if not isinstance(group, StreamsGroup):
-            raise _not_streams(name)
+        group, name = _streams_group(kept, request.group_id), request.group_id[:MAX_NAME_CHARS]
         if request.shutdown_application and group.shutdown_member_id is None:
             group.shutdown_member_id = request.member_id  # also if nobody of that name is there
-        if request.member_id not in group.members:
+        if request.instance_id is not None:
+            member = static_member(group, request.instance_id, request.member_id)
+        elif request.member_id in group.members:
+            member = group.members[request.member_id]
+        else:
             raise unknown(request.member_id, name)
 
         def done(error: ErrorCode, _now_ms: int) -> None:
@@ -326,7 +389,16 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 )
             )
 
-        self._fence(group, request.member_id, done, now_ms)
+        if request.member_epoch == LEAVING_STATIC:
+            away = member.left_for_a_while()
+
+            def left(error: ErrorCode, now_ms: int) -> None:
+                group.held = False
+                done(error, now_ms)
+
+            self._context.write([records.current_entry(group.group_id, away)], left, now_ms)
+        else:
+            self._fence(group, request.member_id, done, now_ms)
 
     def _fence(
         self,
@@ -349,6 +421,8 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 group.configs,
             )
         )
+        if self._context.config.as_44 and len(group.members) == 1:
+            items.append(records.target_epoch_entry(group_id, group.epoch + 1, 0))
 
         def fenced(error: ErrorCode, now_ms: int) -> None:
             group.held = False
@@ -357,6 +431,15 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             done(error, now_ms)
 
         self._context.write(items, fenced, now_ms)
+
+
+def _streams_group(kept: AnyGroup | None, group_id: str) -> StreamsGroup:
+    name = group_id[:MAX_NAME_CHARS]
+    if kept is None:
+        raise RefusedError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
+    if not isinstance(kept, StreamsGroup):
+        raise _not_streams(name)
+    return kept
 
 
 def _not_streams(name: str) -> RefusedError:

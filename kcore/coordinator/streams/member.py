@@ -15,11 +15,15 @@ LEAVING_STATIC: Final = -2
 # A part of the topology, and a partition of what that reads.
 Task = tuple[str, int]
 
+# How far a member says that it is with tasks: offsets, summed up over the changelogs of each.
+Offsets = Mapping[Task, int]
+
 # Tasks, and the epoch in which the member got each (KIP-1251): who commits in an older one had the
 # task from before somebody else had it.
 Held = Mapping[Task, int]
 
 NO_TASKS: Final[frozenset[Task]] = frozenset()
+NO_OFFSETS: Final[Offsets] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,15 @@ NO_TARGET: Final = Tasks()
 class StreamsMember:
     """One member. assigned: the tasks it may have; pending: what it is to give up and may still
     have. process_id: those of one process share its state stores. endpoint: host and port at which
-    its application answers questions; tags: what racks and the like go by.
+    its application answers questions; tags: what racks and the like go by. instance_id: of one that
+    may go for a while, and keeps what it has (LEAVING_STATIC is its epoch then).
     """
 
     member_id: str
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: int = -1
     topology_epoch: int = -1
@@ -93,6 +99,11 @@ class StreamsMember:
     def since(self, at: Task) -> int | None:
         """The epoch in which it got an active task; None if it does not have it."""
         return self.assigned.active.get(at, self.pending.active.get(at))
+
+    def left_for_a_while(self) -> StreamsMember:
+        """It comes back: nobody gets its tasks meanwhile, and their epochs count no more."""
+        kept = replace(self.assigned, active=dict.fromkeys(self.assigned.active, 0))
+        return replace(self, epoch=LEAVING_STATIC, assigned=kept, pending=NOTHING)
 
     def moved(
         self, state: MemberState, epoch: int, assigned: Assigned, pending: Assigned

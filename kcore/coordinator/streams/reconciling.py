@@ -11,12 +11,16 @@
                  nothing is missing                     -> STABLE, in the target's epoch
 
 An active task is free if nobody has it and its process has it in no other role; a standby or a
-warm-up if its process has it in no role: members of one process share state stores. Pure: the same
-input gives the same member. (Java: streams.CurrentAssignmentBuilder.)
+warm-up if its process has it in no role: members of one process share state stores. Since Kafka 4.4
+what the member itself has in another role is no hindrance: a task changes from standby to warm-up
+and back at once, an active one is its standby while it is given up, and who is to have one as an
+active task keeps it as what it is until it may. Pure: the same input gives the same member.
+(Java: streams.CurrentAssignmentBuilder.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kcore.coordinator.streams.group import StreamsGroup, in_process
@@ -27,13 +31,14 @@ from kcore.coordinator.streams.states import MemberState
 @dataclass(frozen=True, slots=True)
 class Goal:
     """What a member is led to. group: who has which task. owned: what the member says it has; None
-    if it does not.
+    if it does not. as_44: whether members keep tasks in other roles.
     """
 
     epoch: int
     target: Tasks
     group: StreamsGroup
     owned: Tasks | None
+    as_44: bool = False
 
 
 def reconcile(member: StreamsMember, goal: Goal) -> StreamsMember | None:
@@ -54,33 +59,31 @@ def reconcile(member: StreamsMember, goal: Goal) -> StreamsMember | None:
 
 def _next(member: StreamsMember, epoch: int, goal: Goal) -> StreamsMember:
     has, target = member.assigned, goal.target
-    kept = Assigned(
-        {task: since for task, since in has.active.items() if task in target.active},
-        has.standby & target.standby,
-        has.warmup & target.warmup,
+    own = has if goal.as_44 else NOTHING  # what may change its role
+    missing = Tasks(
+        target.active - has.active.keys(),
+        target.standby - has.standby,
+        target.warmup - has.warmup,
+    )
+    free = _free(missing, own, goal.group, member.process_id)
+    changed = Tasks(
+        standby=free.standby & (own.active.keys() | own.warmup),
+        warmup=free.warmup & own.standby,
     )
     revoked = Assigned(
         {task: since for task, since in has.active.items() if task not in target.active},
-        has.standby - target.standby,
-        has.warmup - target.warmup,
+        has.standby - target.standby - changed.warmup - (own.standby & target.active),
+        has.warmup - target.warmup - changed.standby - (own.warmup & target.active),
     )
-    if revoked and (goal.owned is None or goal.owned.meet(revoked)):
+    gives_up = bool(revoked) and (goal.owned is None or goal.owned.meet(revoked))
+    waiting = target.active if gives_up else target.active - free.active
+    kept = Assigned(
+        {task: since for task, since in has.active.items() if task in target.active},
+        (has.standby & target.standby) | changed.standby | (own.standby & waiting),
+        (has.warmup & target.warmup) | changed.warmup | (own.warmup & waiting),
+    )
+    if gives_up:
         return member.moved(MemberState.UNREVOKED_TASKS, epoch, kept, revoked)
-    missing = Tasks(
-        target.active - kept.active.keys(),
-        target.standby - kept.standby,
-        target.warmup - kept.warmup,
-    )
-    group, process_id = goal.group, member.process_id
-    free = Tasks(
-        frozenset(
-            task
-            for task in missing.active
-            if task not in group.active_in and not _elsewhere(group, task, process_id)
-        ),
-        frozenset(task for task in missing.standby if not _anywhere(group, task, process_id)),
-        frozenset(task for task in missing.warmup if not _anywhere(group, task, process_id)),
-    )
     state = MemberState.STABLE if free == missing else MemberState.UNRELEASED_TASKS
     assigned = Assigned(
         {**kept.active, **dict.fromkeys(free.active, goal.epoch)},
@@ -90,12 +93,38 @@ def _next(member: StreamsMember, epoch: int, goal: Goal) -> StreamsMember:
     return member.moved(state, goal.epoch, assigned, NOTHING)
 
 
-def _elsewhere(group: StreamsGroup, task: Task, process_id: str) -> bool:
-    """Whether the process has the task, but not as an active one."""
-    return in_process(group.standby_in, task, process_id) or in_process(
-        group.warmup_in, task, process_id
+def _free(missing: Tasks, own: Assigned, group: StreamsGroup, process_id: str) -> Tasks:
+    """What of the missing tasks the member may have now. own: its tasks that may change roles."""
+
+    def elsewhere(
+        held_in: Mapping[Task, set[str]], task: Task, mine: Collection[Task] = ()
+    ) -> bool:
+        """Whether another member of the process has it in this role."""
+        return task not in mine and in_process(held_in, task, process_id)
+
+    def ran(task: Task, mine: Collection[Task] = ()) -> bool:
+        return task not in mine and group.active_in.get(task) == process_id
+
+    return Tasks(
+        frozenset(
+            task
+            for task in missing.active
+            if task not in group.active_in
+            and not elsewhere(group.standby_in, task, own.standby)
+            and not elsewhere(group.warmup_in, task, own.warmup)
+        ),
+        frozenset(
+            task
+            for task in missing.standby
+            if not ran(task, own.active)
+            and not elsewhere(group.standby_in, task)
+            and not elsewhere(group.warmup_in, task, own.warmup)
+        ),
+        frozenset(
+            task
+            for task in missing.warmup
+            if not ran(task)
+            and not elsewhere(group.standby_in, task, own.standby)
+            and not elsewhere(group.warmup_in, task)
+        ),
     )
-
-
-def _anywhere(group: StreamsGroup, task: Task, process_id: str) -> bool:
-    return group.active_in.get(task) == process_id or _elsewhere(group, task, process_id)

@@ -122,7 +122,7 @@ def member_entry(group_id: str, member: StreamsMember) -> Entry:
     return entry_of(
         m.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         _Member(
-            instance_id=None,
+            instance_id=member.instance_id,
             rack_id=member.rack_id,
             client_id=member.client_id,
             client_host=member.client_host,
@@ -173,6 +173,17 @@ def _write_current(tasks: Iterable[Task]) -> list[_Current.TaskIds]:
     ]
 
 
+def replacing(group: StreamsGroup, before: StreamsMember, member: StreamsMember) -> list[Item]:
+    """A member takes the place of another one, which may have had the same id."""
+    target = group.target_of(before.member_id)
+    return [
+        *member_tombstones(group.group_id, before.member_id),
+        member_entry(group.group_id, member),
+        target_entry(group.group_id, member.member_id, target),
+        current_entry(group.group_id, member),
+    ]
+
+
 def group_tombstones(group: StreamsGroup) -> list[Item]:
     """A group goes, with all of its members."""
     key = m.StreamsGroupTopologyKey(group_id=group.group_id)
@@ -200,6 +211,7 @@ def _read_member(member: StreamsMember, value: _Member) -> StreamsMember:
     endpoint = value.user_endpoint
     return replace(
         member,
+        instance_id=value.instance_id,
         rack_id=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,

@@ -62,6 +62,7 @@ class Status(IntEnum):
     MISSING_INTERNAL_TOPICS = 3
     SHUTDOWN_APPLICATION = 4
     ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6
 
 
 _LIVELY: Final[dict[ApiKey, ErrorCode]] = {ApiKey.DELETE_GROUPS: ErrorCode.NON_EMPTY_GROUP}
