@@ -27,7 +27,7 @@ def scenario(function):
 
 
 def versions(key):
-    low, high = apis.offered((4, 3))[key]
+    low, high = apis.offered((4, 4))[key]
     return range(low, high + 1)
 
 

@@ -62,9 +62,10 @@ _CLUSTER_OPERATIONS_UNTIL: Final = 10
 # Java: CoordinatorType, ConfigResource.Type.
 _KEYS: Final = {0: Resource.GROUP, 1: Resource.TRANSACTIONAL_ID}
 _SHARE_KEY: Final = 2
+_NODE: Final = 4
 _CONFIGS: Final = {
     2: Resource.TOPIC,
-    4: Resource.CLUSTER,
+    _NODE: Resource.CLUSTER,
     8: Resource.CLUSTER,
     16: Resource.CLUSTER,
     32: Resource.GROUP,
@@ -289,6 +290,8 @@ def _allowed(call: GuardedCall, request: Any, operation: Op, answered: str) -> l
             continue
         request.resources = [one]
         answer = refused_answer(request, call.version, ERRORS[kind])
+        if operation is Op.ALTER_CONFIGS and one.resource_type == _NODE:
+            answer.responses[0].error_message = None  # type: ignore[attr-defined]
         refused += getattr(answer, answered)
     if refused:
         call.amend(lambda answer: getattr(answer, answered).extend(refused))
