@@ -414,7 +414,7 @@ def test_features(ours, theirs):
     assert 0 <= epochs[0] <= epochs[1] <= epochs[2]
     same(found, other)
     same(of_controller, found)
-    assert found["share.version"]["finalized"] == (1, 1)
+    assert found["share.version"]["finalized"] == (2, 2)
     kinds = their_admin.UpdateFeatureType
     for wanted in (
         {"share.version": 1},
@@ -429,7 +429,7 @@ def test_features(ours, theirs):
         mine = said(lambda wanted=wanted: ours.update_features(wanted, validate_only=True))
         other = said(lambda wanted=wanted: theirs.update_features(wanted, validate_only=True))
         assert mine == other
-    with pytest.raises(errors.InvalidUpdateVersionError, match="only supports versions 0-1"):
+    with pytest.raises(errors.InvalidUpdateVersionError, match="only supports versions 0-2"):
         ours.update_features({"share.version": 99}, validate_only=True)
     assert ours.update_features({"share.version": 1}) == {"share.version": "OK"}
     same(ours.describe_features()["share.version"]["finalized"], (1, 1))

@@ -82,8 +82,8 @@ def test_voters_of_a_static_quorum_stay(still_ours):
 def test_what_brokers_speak(still_ours, theirs):
     found = still_ours.get_broker_version_data(1)
     assert dict(found.api_versions) == theirs.get_broker_version_data(1).api_versions
-    assert still_ours.api_versions() == theirs.api_versions()
-    assert found.broker_version == (4, 3)
+    assert still_ours.api_versions() == found.api_versions  # theirs trips over APIs of Kafka 4.4
+    assert found.broker_version == (4, 4)
     assert found.api_versions[ApiKey.ADD_RAFT_VOTER] == (0, 1)
     with pytest.raises(errors.BrokerNotAvailableError, match="the cluster has brokers 1"):
         still_ours.get_broker_version_data(9)

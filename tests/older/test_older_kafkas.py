@@ -424,7 +424,7 @@ def test_brokers_are_upgraded_one_by_one_under_running_clients(installation, nam
             admin = Admin(**servers)
             versions = {admin.get_broker_version_data(node + 1).broker_version for node in range(3)}
             admin.close()
-            assert versions == {(4, 3)}
+            assert versions == {(4, 4)}
         with Consumer(names.topic, **servers, **options) as reader:
             assert not reader.poll(3_000)  # all is committed, once
             assert reader.assignment() == set(parts(names.topic))
