@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NODES: Final = 3
 # Long enough for every member to be there before the first generation is made.
 REBALANCE_DELAY_MS: Final = 1_000
-KAFKA_VERSION: Final = "4.3.1"
+KAFKA_VERSION: Final = "4.4.0"
 LOAD_HINT: Final = "to read a topic of yours: make run BOOTSTRAP=host:port TOPIC=name"
 
 

@@ -40,7 +40,7 @@ FAULTS_MAX: Final = 100
 class BrokerConfig:
     """Options of all nodes of one cluster.
 
-    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 3), and whose rules
+    release: the Kafka whose API versions the nodes offer, such as (2, 1) or (4, 4), and whose rules
     coordinators of groups go by (over what `coordinator` says of it). log_bytes_max:
     of all logs together; beyond it, producers are answered as if a disk were full.
     share_sessions_max: of one node (Kafka: group.share.max.share.sessions). authorizer: whom access
@@ -54,7 +54,7 @@ class BrokerConfig:
     """
 
     cluster_id: str = "kcore-embedded-broker00"
-    release: tuple[int, int] = (4, 3)
+    release: tuple[int, int] = (4, 4)
     auto_create_topics: bool = True
     num_partitions: int = 1
     default_replication_factor: int = 1

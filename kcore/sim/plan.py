@@ -138,7 +138,7 @@ NOT_OF_EXACT: Final = {
 }
 _EXACT_STREAM: Final = 0xE05
 # Brokers that know of transactions what is asked of them here (KIP-360, KIP-447).
-_EXACT_RELEASES: Final = ((4, 3), (4, 3), (4, 3), (3, 3))
+_EXACT_RELEASES: Final = ((4, 4), (4, 4), (4, 4), (3, 3))
 
 # From this transaction.version on each transaction has an epoch of its own (KIP-890).
 EPOCHS_SINCE: Final = 2
@@ -205,7 +205,7 @@ class Plan:
     fetch_max_wait_ms: int = 2_000
     poll_every_ms: tuple[int, int] = (100, 900)
     rebalance_delay_ms: int = 0
-    release: tuple[int, int] = (4, 3)
+    release: tuple[int, int] = (4, 4)
     racks: tuple[str, ...] = ()  # of nodes in turn, and of members; who can reads in its own
     close_share: float = 0.0  # of closes that say whether they leave the group (KIP-1092)
     share: bool = False  # share groups (KIP-932), and what is theirs alone:
@@ -291,7 +291,7 @@ def draw_first(chance: Chance, seed: int) -> Plan:
     session_ms = chance.one_of((6_000, 6_000, 10_000))
     partition_fetch_bytes = chance.one_of((150, 1_048_576))
     slow_network = chance.happens(0.3)
-    release = chance.one_of(((4, 3), (4, 3), (4, 3), (3, 3), (2, 1)))
+    release = chance.one_of(((4, 4), (4, 4), (4, 4), (3, 3), (2, 1)))
     static_share = chance.one_of((0.0, 0.0, 0.5, 1.0))
     return Plan(
         seed=seed,
@@ -355,7 +355,7 @@ def shared(plan: Plan, source: Source | Callable[[int], Any]) -> Plan:
     return replace(
         plan,
         share=True,
-        release=(4, 3),
+        release=(4, 4),
         consumer_share=0.0,
         static_share=0.0,
         close_share=0.0,

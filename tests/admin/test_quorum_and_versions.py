@@ -129,7 +129,7 @@ def test_what_brokers_speak_is_told_with_what_is_not_known_here():
     found = client.run(api_versions(2))
     assert found.api_versions[ApiKey.FETCH] == (API_TABLE[ApiKey.FETCH].min_version, 18)
     assert found.api_versions[999] == (3, 4)
-    assert found.broker_version == (4, 3)
+    assert found.broker_version == (4, 4)
     assert cluster.asked[-1][:2] == (2, ApiKey.API_VERSIONS)
     assert client.run(api_versions(None)).api_versions == found.api_versions
 

@@ -13,10 +13,10 @@ from kcore.wire import messages as m
 from kcore.wire.apis import API_TABLE, ApiKey
 from kcore.wire.codes import ErrorCode
 
-RELEASES = [(2, 1), (2, 4), (2, 8), (3, 0), (3, 5), (3, 7), (3, 9), (4, 0), (4, 3)]
+RELEASES = [(2, 1), (2, 4), (2, 8), (3, 0), (3, 5), (3, 7), (3, 9), (4, 0), (4, 3), (4, 4)]
 
 
-def served(release=(4, 3)):
+def served(release=(4, 4)):
     world = World(config=BrokerConfig(release=release))
     return world.nodes[1].versions
 
@@ -30,7 +30,7 @@ def test_api_versions_offer_what_the_release_has(release):
     assert (ApiKey.OFFSET_DELETE in offered) == (release >= (2, 4))
     assert (ApiKey.DESCRIBE_CLUSTER in offered) == (release >= (2, 8))
     assert all(low <= high <= API_TABLE[key].max_version for key, (low, high) in offered.items())
-    assert offered[ApiKey.FETCH][1] == {(2, 1): 10, (4, 3): 18}.get(
+    assert offered[ApiKey.FETCH][1] == {(2, 1): 10, (4, 4): 18}.get(
         release, offered[ApiKey.FETCH][1]
     )
 

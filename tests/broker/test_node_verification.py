@@ -17,7 +17,7 @@ VERSIONS = m.ApiVersionsRequest(client_software_name="test", client_software_ver
 
 
 @pytest.mark.parametrize(
-    ("release", "finalized"), [((2, 1), None), ((3, 9), None), ((4, 0), 2), ((4, 3), 2)]
+    ("release", "finalized"), [((2, 1), None), ((3, 9), None), ((4, 0), 2), ((4, 4), 2)]
 )
 def test_the_feature_is_there_from_4_0_on(release, finalized):
     client = served(release).client()
@@ -45,7 +45,7 @@ def test_a_cluster_can_have_a_lower_level():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("release", [(2, 1), (3, 5), (3, 7), (3, 9), (4, 3)])
+@pytest.mark.parametrize("release", [(2, 1), (3, 5), (3, 7), (3, 9), (4, 4)])
 def test_which_releases_verify(release):
     """Before 3.6 a batch that is in no transaction begins one that nobody ends."""
     world = served(release)
@@ -148,7 +148,7 @@ def test_who_gets_new_epochs_begins_each_with_its_first_record(trio):
 
 
 @pytest.mark.parametrize(
-    ("release", "code"), [((2, 4), E.UNKNOWN_PRODUCER_ID), ((2, 5), E.NONE), ((4, 3), E.NONE)]
+    ("release", "code"), [((2, 4), E.UNKNOWN_PRODUCER_ID), ((2, 5), E.NONE), ((4, 4), E.NONE)]
 )
 def test_who_is_not_known_begins_anywhere_since_2_5(release, code):
     client = served(release).client()

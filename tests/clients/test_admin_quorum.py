@@ -54,7 +54,7 @@ def test_what_an_embedded_broker_does_not_have_is_said(admin):
 
 def test_what_brokers_speak(admin):
     found = admin.get_broker_version_data(2)
-    assert found.broker_version == (4, 3)
+    assert found.broker_version == (4, 4)
     assert found.api_versions[ApiKey.DESCRIBE_QUORUM] == (0, 2)
     assert admin.api_versions() == found.api_versions
 

@@ -18,7 +18,7 @@ from kcore.produce.transaction_states import TxnState
 pytestmark = [*ALSO_AIOKAFKA, EACH_LOOP]
 
 
-@pytest.fixture(params=[(4, 3), (3, 5)], ids=lambda release: "{}.{}".format(*release))
+@pytest.fixture(params=[(4, 4), (3, 5)], ids=lambda release: "{}.{}".format(*release))
 def broker(request):
     with one_broker(request.param) as running:
         yield running

@@ -104,7 +104,7 @@ def test_auto_commit_without_a_group_is_warned_of(caplog):
 
 def test_constructor_finds_the_release():
     consumer = make(api_version=None)
-    assert consumer.config["api_version"] == (4, 3)
+    assert consumer.config["api_version"] == (4, 4)
     assert consumer.core.log == [("fetch_metadata", ())]
 
 

@@ -132,11 +132,11 @@ PASSING = ["COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"]
 @pytest.mark.parametrize(
     ("seed", "count", "processors", "release"),
     [
-        (1, 100, 2, (4, 3)),
+        (1, 100, 2, (4, 4)),
         *(
             pytest.param(seed, 3_000, 3, release, marks=pytest.mark.slow)
             for seed in range(2, 6)
-            for release in [(4, 3), (3, 9), (2, 8)]
+            for release in [(4, 4), (3, 9), (2, 8)]
         ),
     ],
 )

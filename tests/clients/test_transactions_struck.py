@@ -20,7 +20,7 @@ pytestmark = STRUCK
 T0 = TopicPartition("t", 0)
 
 
-@pytest.fixture(params=[(4, 3), (3, 5)], ids=lambda release: "{}.{}".format(*release))
+@pytest.fixture(params=[(4, 4), (3, 5)], ids=lambda release: "{}.{}".format(*release))
 def broker(request):
     with EmbeddedBroker(in_memory=True, config=BrokerConfig(release=request.param)) as running:
         running.create_topic("t", 2)

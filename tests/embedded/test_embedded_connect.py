@@ -1,20 +1,28 @@
 """Kafka Connect and MirrorMaker on the embedded broker, and Connect on a real Kafka: workers and
-nodes are killed, and each line goes through once.
+nodes are killed, and each line goes through once. Connect is a 4.3.1's: connectors of 4.4.0 there
+are none of.
 """
 
+import older_kafka
 import pytest
 from connect import MIRROR_MAKER, Connect, JavaProcesses, until
 
 from kcore import Admin, Consumer, Producer, TopicPartition
 from kcore.admin import ConfigResource, NewTopic
+from kcore.cli.demo.java import KafkaInstallation, find_java
 from kcore.embedded import EmbeddedBroker
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.skipif(older_kafka.missing() is not None, reason=str(older_kafka.missing())),
+]
 
 
 @pytest.fixture
-def processes(installation, tmp_path):
-    found = JavaProcesses(installation, tmp_path)
+def processes(tmp_path):
+    jars = older_kafka.JARS / "4.3.1"
+    found = JavaProcesses(KafkaInstallation(find_java(), jars), tmp_path)
     yield found
     found.close()
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 # A JVM for each call of a tool: what the ordinary run leaves to the long one.
 slow = pytest.mark.slow
 CODECS = [*(pytest.param(name, marks=slow) for name in ("none", "gzip", "snappy", "lz4")), "zstd"]
-RELEASES = [(2, 1), *(pytest.param(release, marks=slow) for release in [(2, 8), (4, 3)])]
+RELEASES = [(2, 1), *(pytest.param(release, marks=slow) for release in [(2, 8), (4, 4)])]
 
 
 def tool_of(installation, broker):

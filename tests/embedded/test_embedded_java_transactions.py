@@ -16,7 +16,7 @@ DEADLINE_S = 90
 
 pytestmark = pytest.mark.kafka
 slow = pytest.mark.slow
-RELEASES = [(4, 3), *(pytest.param(release, marks=slow) for release in [(2, 8), (3, 5), (3, 9)])]
+RELEASES = [(4, 4), *(pytest.param(release, marks=slow) for release in [(2, 8), (3, 5), (3, 9)])]
 
 
 @pytest.fixture

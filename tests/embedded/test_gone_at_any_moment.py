@@ -29,7 +29,7 @@ COORDINATOR = CoordinatorConfig(
     group_consumer_heartbeat_interval_ms=100,
     group_consumer_assignment_interval_ms=0,
 )
-NEW, OLD = (4, 3), (2, 1)  # the latter tells members their ids when their round is over (KIP-394)
+NEW, OLD = (4, 4), (2, 1)  # the latter tells members their ids when their round is over (KIP-394)
 CLASSIC = {"session_timeout_ms": SESSION_MS, "heartbeat_interval_ms": 100}
 HOW = {
     "range": (NEW, CLASSIC),

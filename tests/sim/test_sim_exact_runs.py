@@ -101,7 +101,7 @@ def test_what_kafka_does_not_promise_to_producers_raises_no_false_alarm(seed, fa
 def test_what_is_sent_anew_behind_a_record_that_is_lost_is_twice_in_its_order():
     plan = exact(plan_of(random.Random, 6_140), random.Random)
     faults = {kind: ms for kind, ms in plan.faults.items() if kind is not Fault.REMAKE}
-    well(run(replace(plan, faults=faults, release=(4, 3), transaction_version=0)))
+    well(run(replace(plan, faults=faults, release=(4, 4), transaction_version=0)))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_record_may_be_read_in_two_lives_of_its_topic_and_in_none_twice():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("release", [(3, 3), (4, 3)])
+@pytest.mark.parametrize("release", [(3, 3), (4, 4)])
 def test_brokers_of_any_version_of_transactions(version, release):
     for seed in range(3):
         kinds = (Fault.CUT, Fault.RESTART, Fault.NODE_CRASH)

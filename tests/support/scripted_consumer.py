@@ -56,7 +56,7 @@ class ScriptedCore:
         self.positions = {}
         self.consumed = {}
         self.connected = True
-        self.release = (4, 3)
+        self.release = (4, 4)
         self.operations = 0
         self.idle_ms = 0
         self.topics = {}

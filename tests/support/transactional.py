@@ -14,7 +14,7 @@ from kcore.embedded import EmbeddedBroker
 T0 = TopicPartition("t", 0)
 # With `transaction.version` 2; without, before and behind KIP-890; before KIP-360 and KIP-447.
 OLDER = [pytest.param(one, marks=pytest.mark.slow) for one in [(3, 9), (2, 1)]]
-RELEASES = [(4, 3), (3, 5), *OLDER]
+RELEASES = [(4, 4), (3, 5), *OLDER]
 
 
 @contextmanager
