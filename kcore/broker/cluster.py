@@ -7,6 +7,7 @@ every node that is up knows it. The logs are each replica's own (`partitions.py`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
@@ -374,7 +375,10 @@ class Cluster:
 
     def share_options(self, group_id: str) -> ShareOptions:
         """What is set for a share group, over what the nodes say."""
-        return self._group_options(group_id).share
+        options = self._group_options(group_id).share
+        if options.errors_deadletterqueue_topic_name and not self.features.has_dead_letters:
+            return replace(options, errors_deadletterqueue_topic_name="")
+        return options
 
     def share_offset(self, group_id: str, topic_id: bytes, partition: int) -> ShareOffset:
         """How far a share group is in a partition (KIP-1226: lag)."""

@@ -20,16 +20,19 @@ from kcore.wire.message import Message
 
 TRANSACTIONS: Final = "transaction.version"
 GROUPS: Final = "group.version"  # level 1: consumer groups of KIP-848
-SHARES: Final = "share.version"  # level 1: share groups (KIP-932)
+SHARES: Final = "share.version"  # level 1: share groups (KIP-932); 2: dead letters (KIP-1191)
 STREAMS: Final = "streams.version"  # level 1: streams groups (KIP-1071)
 
-# The first Kafka in which each is finished, and its highest level. Kafka 3.9 served consumer groups
-# without a feature being there for it.
-_KNOWN: Final[Mapping[str, tuple[tuple[int, int], int]]] = {
-    GROUPS: ((4, 0), 1),
-    SHARES: ((4, 2), 1),
-    STREAMS: ((4, 2), 1),
-    TRANSACTIONS: ((4, 0), TV_BUMPS),
+# The first level of share groups that has rejected records written to a dead letter queue.
+DEAD_LETTERS: Final = 2
+
+# The first Kafka in which each is finished, and its highest level from then on. Kafka 3.9 served
+# consumer groups without a feature being there for it.
+_KNOWN: Final[Mapping[str, Mapping[tuple[int, int], int]]] = {
+    GROUPS: {(4, 0): 1},
+    SHARES: {(4, 2): 1, (4, 4): DEAD_LETTERS},
+    STREAMS: {(4, 2): 1},
+    TRANSACTIONS: {(4, 0): TV_BUMPS},
 }
 
 # What is refused at level 0.
@@ -100,7 +103,10 @@ class Features:
 
     def __init__(self, config: BrokerConfig) -> None:
         self.highest = {
-            name: highest for name, (since, highest) in _KNOWN.items() if config.release >= since
+            name: highest
+            for name, levels in _KNOWN.items()
+            for since, highest in levels.items()
+            if config.release >= since
         }
         self.levels = dict(self.highest)
         if TRANSACTIONS in self.levels:
@@ -110,6 +116,11 @@ class Features:
     def is_off(self, feature: str) -> bool:
         """Whether nothing of it may be used now."""
         return self.levels.get(feature) == 0
+
+    @property
+    def has_dead_letters(self) -> bool:
+        """Whether share groups write down what they give up."""
+        return self.levels.get(SHARES, 0) >= DEAD_LETTERS
 
     def wrong(self, updates: Iterable[Update]) -> str | None:
         """Why none of these can be done (Java: FeatureControlManager); None: all of them can."""

@@ -41,6 +41,8 @@ _CONSUMER: Final = "consumer."
 _SHARE: Final = "share."
 _STREAMS: Final = "streams."
 _RESET: Final = "share.auto.offset.reset"
+_ERRORS: Final = "errors."
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 _STANDBYS: Final = "streams.num.standby.replicas"
 _WARMUPS: Final = "streams.num.warmup.replicas"
 _OFFSETS: Final = "streams.task.offset.interval.ms"
@@ -71,6 +73,8 @@ class GroupOptions:
 
 def _split(name: str) -> tuple[str, str]:
     """The kind of group that an option is of, and the field of its options that it sets."""
+    if name.startswith(_ERRORS):
+        return _SHARE, name.replace(".", "_")
     prefix = name[: name.find(".") + 1]
     return prefix, name.removeprefix(prefix).replace(".", "_")
 
@@ -112,6 +116,8 @@ _OF_44: Final[Mapping[str, Option]] = dict(
             _option(f"{prefix}assignor.offload.enable", Kind.BOOLEAN, hidden=True)
             for prefix in (_CONSUMER, _SHARE, _STREAMS)
         ),
+        _option(_DEAD_LETTERS, Kind.STRING),
+        _option("errors.deadletterqueue.copy.record.enable", Kind.BOOLEAN),
         _option(_ASSIGNOR, Kind.STRING),
         _option(_TAGS, Kind.LIST, check=_wrong_tags),
         _option(_OFFSETS, Kind.INT, 1, hidden=True),
@@ -163,7 +169,7 @@ def _fields(prefix: str, own: Mapping[str, str]) -> dict[str, Any]:
     return {
         _split(name)[1]: _read(name, text)
         for name, text in own.items()
-        if name in _OPTIONS and name.startswith(prefix)
+        if name in _OPTIONS and _split(name)[0] == prefix
     }
 
 
@@ -187,6 +193,8 @@ def check(own: Mapping[str, str], config: CoordinatorConfig) -> None:
             raise _refused(
                 f"{prefix}session.timeout.ms must be greater than {prefix}heartbeat.interval.ms"
             )
+    if options.share.errors_deadletterqueue_topic_name.startswith("__"):
+        raise _refused(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
 
 
 def _bounds(name: str, config: CoordinatorConfig) -> tuple[Any, Any] | None:

@@ -28,8 +28,7 @@ class Marker(NamedTuple):
 
 def marker_batch(producer_id: int, producer_epoch: int, marker: Marker, timestamp: int) -> bytes:
     """The batch to append for it."""
-    key = _KEY.pack(_KEY_VERSION, COMMIT if marker.committed else ABORT)
-    value = _VALUE.pack(_VALUE_VERSION, marker.coordinator_epoch)
+    key, value = marker_record(marker)
     return encode_batch(
         [(timestamp, key, value)],
         producer_id=producer_id,
@@ -38,6 +37,12 @@ def marker_batch(producer_id: int, producer_epoch: int, marker: Marker, timestam
         transactional=True,
         control=True,
     )
+
+
+def marker_record(marker: Marker) -> tuple[bytes, bytes]:
+    """The key and value of its record."""
+    key = _KEY.pack(_KEY_VERSION, COMMIT if marker.committed else ABORT)
+    return key, _VALUE.pack(_VALUE_VERSION, marker.coordinator_epoch)
 
 
 def read_marker(data: bytes) -> Marker | None:

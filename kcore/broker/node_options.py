@@ -39,6 +39,8 @@ _PER_IP: Final = "max.connections.per.ip"
 _OVERRIDES: Final = "max.connections.per.ip.overrides"
 _MECHANISMS: Final = "sasl.enabled.mechanisms"
 _GROUPS: Final = "group."
+_MAKE: Final = "errors.deadletterqueue.auto.create.topics.enable"
+_PREFIX: Final = "errors.deadletterqueue.topic.name.prefix"
 
 
 class _Told(NamedTuple):
@@ -61,6 +63,10 @@ def _bounded(kind: str, names: tuple[str, ...]) -> Iterator[str]:
 
 # What nodes know since Kafka 4.4.
 _TOLD_44: Final[Mapping[str, _Told]] = {
+    _MAKE: _Told(
+        "coordinator", "errors_deadletterqueue_auto_create_topics_enable", Kind.BOOLEAN
+    ),
+    _PREFIX: _Told("coordinator", "errors_deadletterqueue_topic_name_prefix", Kind.STRING),
     "group.streams.acceptable.recovery.lag": _Told(
         "coordinator", "group_streams_acceptable_recovery_lag", Kind.LONG
     ),
@@ -189,6 +195,8 @@ _CHANGING: Final[Mapping[str, int | None]] = {
     PRODUCER_IDS: 1,
     _CONNECTIONS: 1,
     _PER_IP: 0,
+    _MAKE: None,
+    _PREFIX: None,
     _OVERRIDES: None,
     _MECHANISMS: None,  # for the listeners to come, of which there are none here
 }
@@ -209,6 +217,8 @@ _INTERNAL: Final = {
     "group.consumer.regex.refresh.interval.ms",
     *_TOLD_44.keys()
     - {
+        _MAKE,
+        _PREFIX,
         "group.streams.assignors",
         "group.streams.rack.aware.assignment.tags",
         "group.streams.topology.description.plugin.class",

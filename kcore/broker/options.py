@@ -50,6 +50,7 @@ class LogConfig:
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
     max_decompressed_message_bytes: int = _LARGEST
+    errors_deadletterqueue_group_enable: bool = False
 
     @property
     def compact(self) -> bool:
@@ -192,6 +193,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "compression.type": Option(Kind.STRING, "producer", "compression.type", choices=_CODECS),
     "compression.zstd.level": _int(3, "compression.zstd.level", -131_072, 22),
     "delete.retention.ms": _long(86_400_000, "log.cleaner.delete.retention.ms"),
+    "errors.deadletterqueue.group.enable": _flag(),
     "file.delete.delay.ms": _long(60_000, "log.segment.delete.delay.ms"),
     "flush.messages": _long(INT64_MAX, "log.flush.interval.messages", 1),
     "flush.ms": _long(INT64_MAX, "log.flush.interval.ms"),

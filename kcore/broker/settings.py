@@ -142,7 +142,8 @@ class Settings:
             self._crowds[node_id] = limits
         return limits
 
-    def _coordinator(self, node_id: int) -> CoordinatorConfig:
+    def coordinator(self, node_id: int) -> CoordinatorConfig:
+        """What a node has of groups for which nothing is set."""
         config = self._coordinators.get(node_id)
         if config is None:
             config = replace(self._config.coordinator, **self._told("coordinator", node_id))
@@ -155,7 +156,7 @@ class Settings:
         key = group_id if own else "", node_id
         known = self._read.get(key)
         if known is None or known[0] != own:
-            options = group_settings.read(own, self._coordinator(node_id))
+            options = group_settings.read(own, self.coordinator(node_id))
             known = self._read[key] = dict(own), options
         return known[1]
 

@@ -40,10 +40,11 @@ class CoordinatorConfig:
 
     group_consumer_*: of consumer groups (KIP-848). The first of the assignors is for groups whose
     members name none; the bounds are for what is set for one group. group_share_*: of share groups
-    (KIP-932). group_streams_*: of streams groups (KIP-1071);
-    group_streams_topology_description_plugin_class: who keeps descriptions of topologies
-    (KIP-1331): "InMemory"; None: nobody. *_assignor_offload_enable: known, and does nothing here.
-    release: the Kafka whose rules hold, where those of releases differ.
+    (KIP-932). errors_deadletterqueue_*: whether brokers make the topics that share groups name for
+    dead letters (KIP-1191), and what their names are to begin with. group_streams_*: of streams
+    groups (KIP-1071); group_streams_topology_description_plugin_class: who keeps descriptions of
+    topologies (KIP-1331): "InMemory"; None: nobody. *_assignor_offload_enable: known, and does
+    nothing here. release: the Kafka whose rules hold, where those of releases differ.
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -86,6 +87,8 @@ class CoordinatorConfig:
     group_share_max_delivery_count_limit: int = 10
     group_share_min_partition_max_record_locks: int = 100
     group_share_max_partition_max_record_locks: int = 4_000
+    errors_deadletterqueue_auto_create_topics_enable: bool = False
+    errors_deadletterqueue_topic_name_prefix: str = "dlq."
     group_streams_session_timeout_ms: int = 45_000
     group_streams_heartbeat_interval_ms: int = 5_000
     group_streams_num_standby_replicas: int = 0

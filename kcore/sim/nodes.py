@@ -357,11 +357,11 @@ class Brokers:
     @property
     def has_groups(self) -> bool:
         """Whether members may speak the newer protocol now."""
-        return self.cluster.features.levels.get(self.groups_feature) == 1
+        return bool(self.cluster.features.levels.get(self.groups_feature))
 
     def use_groups(self, level: int = 1) -> None:
         """They may from now on, or not."""
-        if self.cluster.features.levels.get(self.groups_feature, level) != level:
+        if bool(self.cluster.features.levels.get(self.groups_feature, level)) != bool(level):
             self._taken_up += level == 0
             self.cluster.finalize({self.groups_feature: level})
             self.drain()

@@ -60,6 +60,16 @@ class Link:
         self._socket.close()
 
 
+def release_at(kafka):
+    """The release of a real Kafka."""
+    host, port = kafka.bootstrap.split(",")[0].rsplit(":", 1)
+    link = Link((host, int(port)))
+    asked = m.ApiVersionsRequest(client_software_name="a", client_software_version="1")
+    known = {one.api_key: (one.min_version, one.max_version) for one in link.ask(asked, 4).api_keys}
+    link.close()
+    return (4, 4) if known[ApiKey.DELETE_GROUPS][1] >= 3 else (4, 3)
+
+
 class RealWorld:
     """What `ShareWorld` is for members, with a real Kafka behind it."""
 
@@ -181,8 +191,8 @@ QUICK = CoordinatorConfig(
 class OurWorld(ShareWorld):
     """Ours, with what the real one needs."""
 
-    def __init__(self, group):
-        super().__init__(config=BrokerConfig(coordinator=QUICK))
+    def __init__(self, group, release=(4, 3)):
+        super().__init__(config=BrokerConfig(release=release, coordinator=QUICK))
         self.topic_name, self.group = "t", group
         configure(self.client(), group, "share.auto.offset.reset", "earliest")
 
@@ -245,11 +255,17 @@ def end(client, name, identity, *, committed):
 
 
 def configure(client, group, name, value):
-    R = m.IncrementalAlterConfigsRequest
-    options = [R.AlterableConfig(name=name, value=value)]
-    entry = R.AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=options)
-    (answer,) = client.ask(R(resources=[entry]), 1).responses
+    answer = alter(client, GROUP, group, name, value)
     assert answer.error_code == 0, answer
+
+
+def alter(client, kind, resource, name, value, operation=0):
+    """The answer of IncrementalAlterConfigs, of one option."""
+    R = m.IncrementalAlterConfigsRequest
+    options = [R.AlterableConfig(name=name, value=value, config_operation=operation)]
+    entry = R.AlterConfigsResource(resource_type=kind, resource_name=resource, configs=options)
+    (answer,) = client.ask(R(resources=[entry]), 1).responses
+    return answer
 
 
 def beat(world, member, epoch, topics=None, **more):

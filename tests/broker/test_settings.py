@@ -247,7 +247,7 @@ def test_what_a_cluster_was_started_with_is_from_its_file():
 
 def test_every_option_of_a_topic_is_described(client):
     names = {option.name for option in describe(client, TOPIC, "t").configs}
-    assert len(names) == 36
+    assert len(names) == 37
     assert "internal.segment.bytes" not in names
     alter(client, TOPIC, "t", ("internal.segment.bytes", SET, "100"))
     assert shown(client, TOPIC, "t", "internal.segment.bytes")[0] == "100"

@@ -312,7 +312,7 @@ def test_what_is_kept_is_read_again():
     "spoil",
     [
         lambda value: value[:-1],
-        lambda value: value.replace(bytes([RecordState.ACKNOWLEDGED, 0, 1]), bytes([3, 0, 1])),
+        lambda value: value.replace(bytes([RecordState.ACKNOWLEDGED, 0, 1]), bytes([5, 0, 1])),
     ],
     ids=["cut", "no state"],
 )

@@ -4,7 +4,7 @@ import itertools
 import time
 
 import pytest
-from share_sides import GROUP, OurWorld, RealWorld, Seen, configure
+from share_sides import GROUP, OurWorld, RealWorld, Seen, configure, release_at
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW
 
 from kcore.wire import messages as m
@@ -477,7 +477,8 @@ _numbers = itertools.count(1)
 def test_kafka_says_the_same(scenario, kafka):
     name = f"share-{scenario.__name__}-{next(_numbers)}"
     found = []
-    for make in (lambda: OurWorld(name), lambda: RealWorld(kafka, name, name)):
+    ours = OurWorld(name, release_at(kafka))
+    for make in (lambda: ours, lambda: RealWorld(kafka, name, name)):
         world = make()
         seen = Seen(world)
         try:

@@ -27,6 +27,8 @@ LEGAL = {
     (ACQUIRED, AVAILABLE),
     (ACQUIRED, ACKED),
     (ACQUIRED, ARCHIVED),
+    (ACQUIRED, RecordState.ARCHIVING),
+    (RecordState.ARCHIVING, ARCHIVED),
 }
 
 

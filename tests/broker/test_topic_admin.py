@@ -84,14 +84,14 @@ def test_a_new_topic_is_described(world, client):
     result = create(client, "a", 2, settings=[("retention.ms", "5")])
     assert (result.error_code, result.num_partitions, result.replication_factor) == (0, 2, 1)
     assert result.topic_id == world.cluster.topics.get("a").topic_id
-    assert len(result.configs) == 36
+    assert len(result.configs) == 37
     assert [(c.value, c.config_source) for c in result.configs if c.name == "retention.ms"] == [
         ("5", 1)]  # fmt: skip
 
 
 def test_trying_makes_nothing(world, client):
     result = create(client, "a", 2, dry_run=True)
-    assert (result.error_code, result.num_partitions, len(result.configs)) == (0, 2, 36)
+    assert (result.error_code, result.num_partitions, len(result.configs)) == (0, 2, 37)
     assert world.cluster.topics.get("a") is None
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from kcore.broker.journals import Journal
 from kcore.broker.share.batches import Run
-from kcore.broker.share.states import TERMINAL, RecordState
+from kcore.broker.share.states import KEPT, RecordState
 from kcore.coordinator import Entry, partition_for
 from kcore.coordinator.journal import SHARES_TOPIC, entry_of, read_entry
 from kcore.errors import CorruptRecordError
@@ -151,7 +151,7 @@ def _kept(value: ShareSnapshotValue) -> Kept:
             Run(one.first_offset, one.last_offset, state, one.delivery_count)
             for one in value.state_batches
             for state in [RecordState(one.delivery_state)]
-            if state in TERMINAL or state is RecordState.AVAILABLE
+            if state in KEPT
         ]
     except ValueError as error:
         raise CorruptRecordError(f"a share-partition that cannot be read: {error}") from error

@@ -4,7 +4,7 @@
     |-- acquired, available again, done, in any order --|-- nobody has had these yet --|
 
 Before the start everything is over. Records in flight are those from the start up to the end that
-are not. Source of the rules: Java's SharePartition of Kafka 4.3.
+are not. Source of the rules: Java's SharePartition of Kafka 4.3, and 4.4 for dead letters.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, itemgetter
+from typing import Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.share.batches import InFlightBatch, Run, Span, runs_of
@@ -43,6 +44,23 @@ class Acknowledgement(NamedTuple):
     types: Sequence[int]
 
 
+class Dead(NamedTuple):
+    """Offsets, both of them given up after so many deliveries, that a dead letter queue is to have
+    before they are archived; why: as it says there.
+    """
+
+    first: int
+    last: int
+    deliveries: int
+    why: str
+
+
+# Java: ShareGroupDLQManager.CLIENT_REJECT, DELIVERY_COUNT_EXCEEDED.
+_REJECTED: Final = "Offset rejected by client."
+_EXHAUSTED: Final = "Offset delivery count exceeded the threshold."
+_WHY: Final = {RecordInput.REJECT: _REJECTED, RecordInput.EXHAUST: _EXHAUSTED}
+
+
 class Demand(NamedTuple):
     """What a fetch wants of a share-partition.
 
@@ -57,7 +75,9 @@ class Demand(NamedTuple):
 
 
 class SharePartition:
-    """The state of one, as a leader of this epoch has it. `options` may be replaced."""
+    """The state of one, as a leader of this epoch has it. `options` may be replaced. dead: what has
+    been given up and is to be written down, for whoever does it to take.
+    """
 
     def __init__(
         self, start_offset: int, kept: Kept, leader_epoch: int, options: ShareOptions
@@ -66,6 +86,7 @@ class SharePartition:
         self.leader_epoch = leader_epoch
         self.state_epoch = kept.state_epoch
         self.start_offset = self.end_offset = start_offset
+        self.dead: list[Dead] = []
         self._batches: list[InFlightBatch] = []
         for batch in kept.batches:
             if batch.last < start_offset:
@@ -74,6 +95,10 @@ class SharePartition:
             if first > self.end_offset:  # had been acquired, and was not kept
                 self._add(Run(self.end_offset, first - 1, RecordState.AVAILABLE))
             self._add(Run(first, batch.last, RecordState(batch.state), batch.count))
+            if batch.state is RecordState.ARCHIVING:
+                over = batch.count >= options.delivery_count_limit
+                why = _EXHAUSTED if over else _REJECTED
+                self.dead.append(Dead(first, batch.last, batch.count, why))
         self._settle()
 
     # Questions -----------------------------------------------------------------------------------
@@ -232,7 +257,7 @@ class SharePartition:
                 raise
         for batch, own in self._owned(member, said):
             for run, kind in batch.carve_all(own):
-                self._conclude(run, TYPES[kind], now_ms)
+                self._conclude(run, TYPES[kind], now_ms, split=batch.split)
             batch.join()
         self._settle()
 
@@ -301,19 +326,34 @@ class SharePartition:
         for batch in self._batches:
             for run in batch.runs:
                 if run.state is RecordState.ACQUIRED and chosen(run):
-                    self._conclude(run, RecordInput.RELEASE, 0)
+                    self._conclude(run, RecordInput.RELEASE, 0, split=batch.split)
                     found = True
             batch.join()
         if found:
             self._settle()
         return found
 
-    def _conclude(self, run: Run, what: RecordInput, now_ms: int) -> None:
+    def _conclude(self, run: Run, what: RecordInput, now_ms: int, *, split: bool) -> None:
+        """split: each record of it goes its own way."""
         if what is RecordInput.RELEASE and run.count >= self.options.delivery_count_limit:
             what = RecordInput.EXHAUST
+        if what in _WHY and self.options.errors_deadletterqueue_topic_name:
+            step = 1 if split else len(run)
+            for first in range(run.first, run.last + 1, step):
+                self.dead.append(Dead(first, first + step - 1, run.count, _WHY[what]))
+            what = RecordInput.CONDEMN
         run.move(what)
         if what is RecordInput.RENEW:
             run.until_ms = now_ms + self.options.record_lock_duration_ms
+
+    def bury(self, dead: Dead) -> None:
+        """The dead letter queue has them, or cannot have them."""
+        for batch in self._overlapping(dead.first, dead.last):
+            for run in batch.carve(dead.first, dead.last):
+                if run.state is RecordState.ARCHIVING:
+                    run.move(RecordInput.BURY)
+            batch.join()
+        self._settle()
 
     # The log -------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kcore.broker.batches import CONTROL, TRANSACTIONAL, Batch, RefusedError, read_header
 from kcore.broker.lookup import offset_for_time
+from kcore.broker.share.archiving import DeadLetters
 from kcore.broker.share.keeping import UNINITIALIZED, Kept, ShareKey
 from kcore.broker.share.partition import (
     Acknowledgement,
@@ -61,6 +62,7 @@ class Shares:
         self._cluster = node.cluster
         self._clock = node.cluster.clock_of(node.node_id)
         self.sessions = ShareSessions(node.cluster.config.share_sessions_max)
+        self._letters = DeadLetters(node)
         self._live: dict[ShareKey, SharePartition] = {}
         self._alarms: dict[ShareKey, int] = {}  # when a lock may be over
         self._heap: list[tuple[int, ShareKey]] = []
@@ -80,6 +82,7 @@ class Shares:
         ):
             share = self._load(partition, kept or Kept(), options)
             self._live[key] = share
+            self._letters.take(key, share, self._now_ms())  # in its own time: who asks is waiting
         share.options = options
         share.advance_start(partition.log.start_offset)
         return Found(key, partition, share)
@@ -185,9 +188,8 @@ class Shares:
         """Take a member's word. RefusedError if it is not taken, and then nothing of it is."""
         found = self._find_live(key)
         found.share.acknowledge(member, said, self._now_ms())
-        self._keep(found)
+        self._settle(found)
         self._watch(found)
-        self._recheck(found)
 
     def release(self, session: ShareSession) -> None:
         """A member's session is over: what it has acquired here is free again."""
@@ -203,7 +205,12 @@ class Shares:
     def _forget_unread(self, key: ShareKey) -> None:
         """Where nobody reads and nothing is acquired, what is kept is enough for who comes next."""
         share = self._live.get(key)
-        if share is not None and share.deadline == NEVER and not self.sessions.any_of(key[0]):
+        if (
+            share is not None
+            and share.deadline == NEVER
+            and not self.sessions.any_of(key[0])
+            and not self._letters.waits(key)
+        ):
             del self._live[key]
 
     def _find_live(self, key: ShareKey) -> Found:
@@ -230,7 +237,16 @@ class Shares:
         except RefusedError:
             del self._live[key]
             return
+        self._settle(found)
+
+    def _settle(self, found: Found) -> None:
+        """Something came to an end: it is written down, kept, and others may have records now."""
+        now_ms = self._now_ms()
+        self._letters.take(found.key, found.share, now_ms)
+        wall_ms = now_ms + self._clock.wall_offset_ms
+        self._letters.write(found.key, found.share, found.partition, now_ms, wall_ms)
         self._keep(found)
+        self._letters.tell()
         self._recheck(found)
 
     def _keep(self, found: Found) -> None:
@@ -249,7 +265,7 @@ class Shares:
             heappush(self._heap, (at_ms, found.key))
 
     def expire(self, now_ms: int) -> None:
-        """Time has come: locks are over."""
+        """Time has come: locks are over, or dead letters are tried again."""
         local_ms = self._clock.read(now_ms)
         while self._heap and self._heap[0][0] <= local_ms:
             at_ms, key = heappop(self._heap)
@@ -266,12 +282,19 @@ class Shares:
             if share is not None and share.deadline != NEVER:
                 self._alarms[key] = share.deadline
                 heappush(self._heap, (share.deadline, key))
+        for key in self._letters.due(local_ms):
+            if key in self._live:
+                self._released(key)
+                self._forget_unread(key)
+            else:
+                self._letters.drop(key)
 
     def deadline(self) -> int:
         """When `expire` is to be called."""
         while self._heap and self._alarms.get(self._heap[0][1]) != self._heap[0][0]:
             heappop(self._heap)
-        return self._clock.when(self._heap[0][0]) if self._heap else NEVER
+        at_ms = min(self._heap[0][0] if self._heap else NEVER, self._letters.deadline())
+        return self._clock.when(at_ms)
 
     def _now_ms(self) -> int:
         return self._clock.read(self._cluster.now_ms)
@@ -292,10 +315,12 @@ class Shares:
             if group_id in {None, key[0]} and (topic_ids is None or key[1] in topic_ids):
                 del self._live[key]
                 self._alarms.pop(key, None)
+                self._letters.drop(key)
 
     def clear(self) -> None:
         """The node went down: what is kept is all there is."""
         self.sessions.clear()
+        self._letters.clear()
         self._live.clear()
         self._alarms.clear()
         self._heap.clear()

@@ -18,6 +18,10 @@ class RecordState(IntEnum):
     # Done with.
     ACKNOWLEDGED = 2
 
+    # Given up, and to be written to the dead letter queue (KIP-1191). Kept as such: who leads next
+    # writes it, again perhaps.
+    ARCHIVING = 3
+
     # Given up: rejected, delivered too often, not there any more.
     ARCHIVED = 4
 
@@ -46,6 +50,12 @@ class RecordInput(Enum):
     # Their last delivery has been released.
     EXHAUST = auto()
 
+    # One of the last two, where there is a dead letter queue.
+    CONDEMN = auto()
+
+    # It has them, or cannot have them.
+    BURY = auto()
+
     # They are not in the log any more, or of an aborted transaction.
     VANISH = auto()
 
@@ -63,13 +73,20 @@ TABLE: Final[dict[RecordState, dict[RecordInput, RecordState]]] = {
         RecordInput.REJECT: RecordState.ARCHIVED,
         RecordInput.RENEW: RecordState.ACQUIRED,
         RecordInput.EXHAUST: RecordState.ARCHIVED,
+        RecordInput.CONDEMN: RecordState.ARCHIVING,
         RecordInput.VANISH: RecordState.ARCHIVED,
+    },
+    RecordState.ARCHIVING: {
+        RecordInput.BURY: RecordState.ARCHIVED,
     },
     RecordState.ACKNOWLEDGED: {},
     RecordState.ARCHIVED: {},
 }
 
 TERMINAL: Final = frozenset({RecordState.ACKNOWLEDGED, RecordState.ARCHIVED})
+
+# What is kept of records; those that are acquired are kept as available.
+KEPT: Final = TERMINAL | {RecordState.AVAILABLE, RecordState.ARCHIVING}
 
 # What clients write (Java: AcknowledgeType; 0 stands for a gap).
 TYPES: Final[dict[int, RecordInput]] = {

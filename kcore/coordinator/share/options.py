@@ -27,7 +27,10 @@ BOUNDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ShareOptions:
-    """Options of one share group; times in ms. assignor_offload_enable: as of consumer groups."""
+    """Options of one share group; times in ms. assignor_offload_enable: as of consumer groups.
+    errors_deadletterqueue_*: where what is given up is written (KIP-1191), "": nowhere; whether
+    with its key and value.
+    """
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -39,6 +42,8 @@ class ShareOptions:
     isolation_level: str = READ_UNCOMMITTED
     renew_acknowledge_enable: bool = True
     assignor_offload_enable: bool = True
+    errors_deadletterqueue_topic_name: str = ""
+    errors_deadletterqueue_copy_record_enable: bool = False
 
 
 def duration_ms(reset: str) -> int:
