@@ -30,7 +30,7 @@ def test_the_feature_is_there_from_4_0_on(release, finalized):
         assert {one.name: (one.min_version, one.max_version) for one in features} == {
             "group.version": (0, 1),
             "transaction.version": (0, 2),
-        } | ({"share.version": (0, 1), "streams.version": (0, 1)} if release >= (4, 2) else {})
+        } | ({"share.version": (0, 2), "streams.version": (0, 1)} if release >= (4, 4) else {})
 
 
 def test_a_cluster_can_have_a_lower_level():

@@ -12,7 +12,7 @@ from scenarios_transactions import served
 from kcore.wire import messages as m
 
 # Those that both have. A Kafka has others, of its log of metadata, besides.
-FEATURES = {"group.version": 1, "share.version": 1, "streams.version": 1, "transaction.version": 2}
+FEATURES = {"group.version": 1, "share.version": 2, "streams.version": 1, "transaction.version": 2}
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 MEMBER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -69,20 +69,20 @@ def whole(peer):
 def update_features(peer):
     share = "share.version"
     wrong = [
-        [("nope", 1, UPGRADE)], [("nope", 0, SAFE)], [("", 1, UPGRADE)], [(share, 2, UPGRADE)],
+        [("nope", 1, UPGRADE)], [("nope", 0, SAFE)], [("", 1, UPGRADE)], [(share, 3, UPGRADE)],
         [(share, 99, UPGRADE)], [(share, 0, UPGRADE)], [(share, -1, UPGRADE)], [(share, -1, SAFE)],
-        [(share, 1, 0)], [(share, 1, 4)], [(share, 1, -3)],
-        [(share, 1, UPGRADE), ("nope", 1, UPGRADE)], [(share, 0, SAFE), ("nope", 1, UPGRADE)],
+        [(share, 1, UPGRADE)], [(share, 2, 0)], [(share, 2, 4)], [(share, 2, -3)],
+        [(share, 2, UPGRADE), ("nope", 1, UPGRADE)], [(share, 0, SAFE), ("nope", 1, UPGRADE)],
         [("group.version", 2, UNSAFE)], [("transaction.version", 3, UPGRADE)],
         [("transaction.version", 1, UPGRADE)],
     ]  # fmt: skip
     right = [
-        [], [(share, 1, UPGRADE)], [(share, 1, SAFE)], [(share, 1, UNSAFE)],
-        [(share, 1, UPGRADE), ("group.version", 1, UPGRADE)],
-        [(share, 1, UPGRADE), (share, 1, SAFE)],
+        [], [(share, 2, UPGRADE)], [(share, 2, SAFE)], [(share, 2, UNSAFE)],
+        [(share, 2, UPGRADE), ("group.version", 1, UPGRADE)],
+        [(share, 2, UPGRADE), (share, 2, SAFE)],
     ]  # fmt: skip
     only_looked_at = [
-        [(share, 0, SAFE)], [(share, 0, UNSAFE)], [("group.version", 0, SAFE)],
+        [(share, 0, SAFE)], [(share, 1, SAFE)], [(share, 0, UNSAFE)], [("group.version", 0, SAFE)],
         [("streams.version", 0, SAFE)], [("transaction.version", 1, SAFE)],
         [("transaction.version", 0, UNSAFE), (share, 0, SAFE)], [("nope", 1, UPGRADE)],
     ]  # fmt: skip
@@ -94,11 +94,11 @@ def update_features(peer):
             peer.ask(request, version, note=f"v{version} looked at: {updates}")
         peer.said.append(("levels", finalized(peer)[0]))
     Update = m.UpdateFeaturesRequest
-    for level, allow in ((1, True), (1, False), (0, False), (0, True), (2, True), (-1, True)):
+    for level, allow in ((2, True), (2, False), (1, False), (0, True), (3, True), (-1, True)):
         row = Update.FeatureUpdateKey(feature=share, max_version_level=level, allow_downgrade=allow)
         request = Update(feature_updates=[row], timeout_ms=10_000)
         peer.ask(request, 0, note=f"v0 {level}, downgrade: {allow}")
-    peer.ask(updating((share, 1, UPGRADE), timeout_ms=0), 2, note="no time")
+    peer.ask(updating((share, 2, UPGRADE), timeout_ms=0), 2, note="no time")
 
 
 @scenario
@@ -107,7 +107,7 @@ def levels_of_features(peer):
     share = "share.version"
     try:
         for levels in (
-            {"share": 0}, {"share": 0}, {"share": 1}, {"share": 0, "transaction": 1},
+            {"share": 0}, {"share": 0}, {"share": 1}, {"share": 2}, {"share": 0, "transaction": 1},
             {"transaction": 0, "group": 0, "streams": 0}, {"transaction": 2},
         ):  # fmt: skip
             before = finalized(peer)[1]
@@ -115,7 +115,7 @@ def levels_of_features(peer):
             levels_now, epoch = finalized(peer)
             peer.said.append((f"{levels}", [levels_now, epoch >= before]))
         whole(peer)
-        twice = [(share, 1, UPGRADE), (share, 0, SAFE)]
+        twice = [(share, 2, UPGRADE), (share, 0, SAFE)]
         peer.ask(updating(*twice), 2, note="twice")
         use(peer, share=0)
         peer.ask(updating((share, 0, UPGRADE)), 2, note="as it is")

@@ -56,14 +56,14 @@ def levels(admin):
 
 
 def test_levels_are_those_of_all_nodes_at_once(broker, admin):
-    assert levels(admin) == {GROUPS: 1, SHARES: 1, "streams.version": 1, TRANSACTIONS: 2}
+    assert levels(admin) == {GROUPS: 1, SHARES: 2, "streams.version": 1, TRANSACTIONS: 2}
     assert admin.update_features({SHARES: (DOWN, 0), TRANSACTIONS: (DOWN, 1)}) == {
         SHARES: "OK", TRANSACTIONS: "OK",
     }  # fmt: skip
     told = [admin.describe_features(broker_id=node) for node in (1, 2)]
     assert told[0] == told[1]
     assert "finalized" not in told[0][SHARES]
-    assert told[0][SHARES]["supported"] == (0, 1)
+    assert told[0][SHARES]["supported"] == (0, 2)
     assert told[0][TRANSACTIONS]["finalized"] == (1, 1)
     assert {one["finalized_epoch"] for one in told[0].values() if "finalized" in one} == {1}
     with pytest.raises(errors.InvalidUpdateVersionError, match="safe or of an unsafe downgrade"):

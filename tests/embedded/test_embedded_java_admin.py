@@ -93,7 +93,7 @@ def test_features_are_shown_and_set(tool):
         return {row[1]: row[row.index("FinalizedVersionLevel:") + 1] for row in rows}
 
     assert levels() == {
-        "group.version": "1", "share.version": "1", "streams.version": "1",
+        "group.version": "1", "share.version": "2", "streams.version": "1",
         "transaction.version": "2",
     }  # fmt: skip
     said = tool("kafka-features", "downgrade", "--feature", "share.version=0")
@@ -101,8 +101,8 @@ def test_features_are_shown_and_set(tool):
     tool("kafka-features", "downgrade", "--feature", "transaction.version=1")
     assert levels()["transaction.version"] == "1"
     assert levels()["share.version"] == "0"
-    said = tool("kafka-features", "upgrade", "--feature", "share.version=2", fails=True)
-    assert "only supports versions 0-1" in said
+    said = tool("kafka-features", "upgrade", "--feature", "share.version=3", fails=True)
+    assert "only supports versions 0-2" in said
     assert "share.version was upgraded to 1." in tool(
         "kafka-features", "upgrade", "--feature", "share.version=1"
     )
