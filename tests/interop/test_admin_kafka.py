@@ -431,8 +431,8 @@ def test_features(ours, theirs):
         assert mine == other
     with pytest.raises(errors.InvalidUpdateVersionError, match="only supports versions 0-2"):
         ours.update_features({"share.version": 99}, validate_only=True)
-    assert ours.update_features({"share.version": 1}) == {"share.version": "OK"}
-    same(ours.describe_features()["share.version"]["finalized"], (1, 1))
+    assert ours.update_features({"share.version": 2}) == {"share.version": "OK"}
+    same(ours.describe_features()["share.version"]["finalized"], (2, 2))
 
 
 def test_reassignments(ours, theirs, topic):
