@@ -114,5 +114,6 @@ WITHOUT_EFFECT: Final[Mapping[str, object]] = {
 FOREIGN: Final[java.Foreign] = {
     **java.COMMON,
     "transaction_two_phase_commit_enable": (False, "two-phase commit is not available"),
+    "buffer_memory_allocation_strategy": ("full", "memory is taken as records come"),
 }
 TABLE: Final = names.Table(PARSERS, LATER, WITHOUT_EFFECT, FOREIGN)

@@ -78,6 +78,8 @@ COMMON: Final[Foreign] = {
     "sasl_oauthbearer_clock_skew_seconds": (30, _TOKENS_JUDGED),
     "sasl_oauthbearer_expected_audience": (None, _TOKENS_JUDGED),
     "sasl_oauthbearer_expected_issuer": (None, _TOKENS_JUDGED),
+    "sasl_oauthbearer_allow_unverified_audience": (False, _TOKENS_JUDGED),
+    "sasl_oauthbearer_allow_unverified_issuer": (False, _TOKENS_JUDGED),
     "sasl_oauthbearer_jwt_validator_class": (f"{OAUTH_PACKAGE}.DefaultJwtValidator", _CLASS),
 }
 CONSUMER: Final[Foreign] = {

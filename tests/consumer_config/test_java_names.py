@@ -86,6 +86,8 @@ COMMON = {
     "sasl.oauthbearer.clock.skew.seconds": "30",
     "sasl.oauthbearer.expected.audience": None,
     "sasl.oauthbearer.expected.issuer": None,
+    "sasl.oauthbearer.allow.unverified.audience": "false",
+    "sasl.oauthbearer.allow.unverified.issuer": "false",
     "sasl.oauthbearer.header.urlencode": "false",
     "metadata.recovery.rebootstrap.trigger.ms": "300000",
     "config.providers": None,
@@ -170,6 +172,9 @@ PRODUCERS = {
     "transaction.timeout.ms": "60000",
     "transactional.id": None,
     "transaction.two.phase.commit.enable": "false",
+    "buffer.memory.allocation.strategy": "full",
+    "client.rack": None,
+    "partitioner.rack.aware": "false",
 }
 
 
