@@ -87,10 +87,9 @@ def api_versions_of_somebody(peer):
             link = peer.link()
             answer = link.ask(request, 5)
             again = link.ask(m.ApiVersionsRequest(), 0)  # the connection is as good as before
-            told = (meant[0] == ours, meant[1] - node, software)
-            peer.said.append(
-                (str(told), answer.error_code, bool(answer.api_keys), again.error_code)
-            )
+            note = str((meant[0] == ours, meant[1] - node, software))
+            told = [answer.error_code, bool(answer.api_keys), again.error_code]
+            peer.said.append((note, told))
 
 
 @scenario

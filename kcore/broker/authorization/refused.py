@@ -44,7 +44,6 @@ _TOLD: Final = {
             ApiKey.CREATE_ACLS,
             ApiKey.DELETE_ACLS,
             ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-            ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
             ApiKey.UNREGISTER_CONTROLLER,
         ),
         _ALL,
