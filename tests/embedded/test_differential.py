@@ -16,6 +16,7 @@ import scenarios_features  # noqa: F401 - and this
 import scenarios_fetch  # noqa: F401 - and this
 import scenarios_internal  # noqa: F401 - and this
 import scenarios_share  # noqa: F401 - and this
+import scenarios_transaction_ids  # noqa: F401 - and this
 from differences import compare
 from raw_client import Peer
 from said import hold, kept, plain
