@@ -356,12 +356,16 @@ class Admin(
         group_coordinator_id: int | None = None,  # noqa: ARG002 - kafka-python's; it is found
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
+        include_topology_description: bool = False,
     ) -> dict[str, dict[str, Any]]:
         """{group: its row, with its members and what is assigned to each}, of any kind.
-        What is wrong with a group is its "error".
+        What is wrong with a group is its "error". include_topology_description: of streams groups
+        with what their topologies are made of, where brokers (Kafka 4.4) keep that.
         """
         procedure = group_requests.describe_groups(
-            group_ids, operations=include_authorized_operations
+            group_ids,
+            operations=include_authorized_operations,
+            topologies=include_topology_description,
         )
         found: dict[str, dict[str, Any]] = self._run(procedure, timeout_ms)
         return found

@@ -364,10 +364,13 @@ class AsyncAdmin(
         group_coordinator_id: int | None = None,  # noqa: ARG002 - kafka-python's; it is found
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
+        include_topology_description: bool = False,
     ) -> dict[str, dict[str, Any]]:
         """See `Admin.describe_groups`."""
         procedure = group_requests.describe_groups(
-            group_ids, operations=include_authorized_operations
+            group_ids,
+            operations=include_authorized_operations,
+            topologies=include_topology_description,
         )
         found: dict[str, dict[str, Any]] = await self._run(procedure, timeout_ms)
         return found

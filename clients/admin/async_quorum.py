@@ -49,3 +49,9 @@ class AsyncQuorumMethods:
     async def unregister_broker(self, broker_id: int, timeout_ms: float | None = None) -> None:
         """See `Admin.unregister_broker`."""
         await self._run(requests.unregister_broker(broker_id), timeout_ms)
+
+    async def unregister_controller(
+        self, controller_id: int, timeout_ms: float | None = None
+    ) -> None:
+        """See `Admin.unregister_controller`."""
+        await self._run(requests.unregister_controller(controller_id), timeout_ms)

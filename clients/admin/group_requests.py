@@ -44,9 +44,13 @@ def list_groups(brokers: object, states: object, types: object) -> Procedure[lis
     )
 
 
-def describe_groups(values: object, *, operations: bool) -> Procedure[dict[str, Any]]:
+def describe_groups(
+    values: object, *, operations: bool, topologies: bool
+) -> Procedure[dict[str, Any]]:
     """Group ids."""
-    return groups.describe_groups(args.group_ids(values), operations=operations)
+    return groups.describe_groups(
+        args.group_ids(values), operations=operations, topologies=topologies
+    )
 
 
 def find_coordinator(key: object, kind: object) -> Procedure[int]:

@@ -63,3 +63,10 @@ class QuorumMethods:
         without it). BrokerIdNotRegisteredError: there is none.
         """
         self._run(requests.unregister_broker(broker_id), timeout_ms)
+
+    def unregister_controller(self, controller_id: int, timeout_ms: float | None = None) -> None:
+        """Strike off a controller that was shut down for good, and votes no more (Kafka 4.4): what
+        it could do no longer keeps features from being raised. Not the one that leads.
+        ControllerIdNotRegisteredError: there is none.
+        """
+        self._run(requests.unregister_controller(controller_id), timeout_ms)

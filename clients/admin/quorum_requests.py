@@ -44,6 +44,11 @@ def unregister_broker(broker_id: object) -> Procedure[None]:
     return quorum.unregister_broker(_node(broker_id, "broker_id"))
 
 
+def unregister_controller(controller_id: object) -> Procedure[None]:
+    """A controller by its number."""
+    return quorum.unregister_controller(_node(controller_id, "controller_id"))
+
+
 def _node(value: object, what: str) -> int:
     return args.count(value, what, 0)
 

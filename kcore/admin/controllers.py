@@ -33,6 +33,7 @@ SERVED: Final = frozenset(
         ApiKey.UPDATE_FEATURES,
         ApiKey.DESCRIBE_QUORUM,
         ApiKey.UNREGISTER_BROKER,
+        ApiKey.UNREGISTER_CONTROLLER,
         ApiKey.ADD_RAFT_VOTER,
         ApiKey.REMOVE_RAFT_VOTER,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.admin.asking import Ask, Outcome, Reply, Route, plain_name
@@ -25,6 +25,7 @@ from kcore.errors import (
 from kcore.structs import TopicPartition
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+from kcore.wire.message import Message
 from kcore.wire.messages import (
     ConsumerGroupDescribeRequest,
     DeleteGroupsRequest,
@@ -40,6 +41,7 @@ _TYPES_SINCE: Final = 5  # and one of types (KIP-848, Kafka 3.8)
 _OPERATIONS_SINCE: Final = 3  # DescribeGroups with authorized operations
 _MEMBERS_SINCE: Final = 3  # LeaveGroup with a list of members (KIP-345, Kafka 2.4)
 _REASON_SINCE: Final = 5  # and with reasons (KIP-800)
+_TOPOLOGIES_SINCE: Final = 1  # StreamsGroupDescribe with what topologies are made of (Kafka 4.4)
 _DEAD: Final = "Dead"
 # Of streams groups; a Kafka 4.3 knows the state by another name when it filters.
 _NOT_READY: Final = "NotReady"
@@ -48,11 +50,7 @@ _CONSUMER: Final = "consumer"
 _SHARE: Final = "share"
 # What a coordinator says of a group of another kind, and one that knows no such kind.
 _OF_NO_SUCH_KIND: Final = (GroupIdNotFoundError, UnsupportedVersionError)
-_ByEpochs = (
-    type[ConsumerGroupDescribeRequest]
-    | type[ShareGroupDescribeRequest]
-    | type[StreamsGroupDescribeRequest]
-)
+_ByEpochs = type[ConsumerGroupDescribeRequest] | type[ShareGroupDescribeRequest]
 _MEMBER_HINT: Final[Mapping[int, str]] = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has no such member (any more)",
 }
@@ -101,13 +99,16 @@ def list_groups(
 # Describing ---------------------------------------------------------------------------------------
 
 
-def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dict[str, Any]]:
+def describe_groups(
+    groups: Sequence[str], *, operations: bool, topologies: bool = False
+) -> Procedure[dict[str, Any]]:
     """{group: kafka-python's row}; what is wrong with one is its "error".
 
     Groups of the consumer protocol (KIP-848), share groups (KIP-932) and streams groups (KIP-1071)
-    are asked for first, classic ones for what is none of them.
+    are asked for first, classic ones for what is none of them. topologies: of streams groups with
+    what they are made of (KIP-1331).
     """
-    outcome = yield from describe_each(groups, operations=operations)
+    outcome = yield from describe_each(groups, operations=operations, topologies=topologies)
     for group, error in [*outcome.failed.items()]:
         if isinstance(error, BrokerResponseError):
             outcome.done[group] = _refused_row(group, error)
@@ -116,12 +117,14 @@ def describe_groups(groups: Sequence[str], *, operations: bool) -> Procedure[dic
     return {group: found[group] for group in dict.fromkeys(groups)}
 
 
-def describe_each(groups: Sequence[str], *, operations: bool) -> Procedure[Outcome]:
+def describe_each(
+    groups: Sequence[str], *, operations: bool, topologies: bool = False
+) -> Procedure[Outcome]:
     """How it went with each. A group that is not there: a GroupIdNotFoundError."""
     newer, share, streams = yield [
         _ask_newer(groups, operations=operations),
         ask_share(groups, operations=operations),
-        _ask_streams(groups, operations=operations),
+        _ask_streams(groups, operations=operations, topologies=topologies),
     ]
     kinds = newer, share, streams
     rest = [group for group in dict.fromkeys(groups) if is_of_no(*kinds, group=group)]
@@ -176,23 +179,38 @@ def ask_share(groups: Sequence[str], *, operations: bool = False) -> Ask:
     )
 
 
-def _ask_streams(groups: Sequence[str], *, operations: bool) -> Ask:
-    return _ask_by_epochs(
-        ApiKey.STREAMS_GROUP_DESCRIBE, StreamsGroupDescribeRequest, groups, operations=operations
-    )
+def _ask_streams(groups: Sequence[str], *, operations: bool, topologies: bool) -> Ask:
+    def build(keys: list[str], version: int, _limit_ms: int) -> StreamsGroupDescribeRequest:
+        request = StreamsGroupDescribeRequest(
+            group_ids=keys, include_authorized_operations=operations
+        )
+        request.include_topology_description = topologies and version >= _TOPOLOGIES_SINCE
+        return request
+
+    return _ask(ApiKey.STREAMS_GROUP_DESCRIBE, groups, build)
 
 
 def _ask_by_epochs(
     api: ApiKey, request: _ByEpochs, groups: Sequence[str], *, operations: bool
 ) -> Ask:
     """Groups of one of the protocols with epochs."""
+    return _ask(
+        api,
+        groups,
+        lambda keys, _version, _limit_ms: request(
+            group_ids=keys, include_authorized_operations=operations
+        ),
+    )
+
+
+def _ask(
+    api: ApiKey, groups: Sequence[str], build: Callable[[list[str], int, int], Message]
+) -> Ask:
     return Ask(
         api,
         tuple(dict.fromkeys(groups)),
         "describing group",
-        lambda keys, _version, _limit_ms: request(
-            group_ids=keys, include_authorized_operations=operations
-        ),
+        build,
         _read_groups,
         route=Route.COORDINATOR,
     )
@@ -206,14 +224,7 @@ def ask_classic(groups: Sequence[str], *, operations: bool = False) -> Ask:
         request.include_authorized_operations = operations and version >= _OPERATIONS_SINCE
         return request
 
-    return Ask(
-        ApiKey.DESCRIBE_GROUPS,
-        tuple(groups),
-        "describing group",
-        build,
-        _read_groups,
-        route=Route.COORDINATOR,
-    )
+    return _ask(ApiKey.DESCRIBE_GROUPS, groups, build)
 
 
 def _read_groups(body: Any, _version: int, _keys: list[str]) -> Iterable[Reply]:
@@ -387,7 +398,7 @@ def delete_groups(groups: Sequence[str], *, raise_errors: bool) -> Procedure[Out
 
     def read(body: Any, _version: int, _keys: list[str]) -> Iterable[Reply]:
         for row in body.results:
-            yield Reply(row.group_id, row.error_code)
+            yield Reply(row.group_id, row.error_code, words=row.error_message)
 
     ask = Ask(
         ApiKey.DELETE_GROUPS,

@@ -1,5 +1,5 @@
 """The quorum of controllers: told (KIP-595), and its voters added and removed (KIP-853); brokers
-that are gone for good struck off (KIP-500).
+(KIP-500) and controllers (Kafka 4.4) that are gone for good struck off.
 
 Brokers pass all of it on to the controller that leads.
 """
@@ -21,6 +21,7 @@ from kcore.wire.messages import (
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
     UnregisterBrokerRequest,
+    UnregisterControllerRequest,
 )
 
 _TOPIC: Final = "__cluster_metadata"
@@ -28,6 +29,8 @@ _UNDO: Final = ("throttle_time_ms", "error_code", "error_message")
 _HINTS: Final[Mapping[int, str]] = {
     ErrorCode.BROKER_ID_NOT_REGISTERED: "the controllers have no broker of this number registered: "
     "it never was, or is struck off already",
+    ErrorCode.CONTROLLER_ID_NOT_REGISTERED: "no controller of this number is registered: it never "
+    "was, or is struck off already",
     ErrorCode.DUPLICATE_VOTER: "describe_metadata_quorum tells the voters that there are",
     ErrorCode.VOTER_NOT_FOUND: "describe_metadata_quorum tells the voters that there are, with "
     "their directory ids",
@@ -111,6 +114,17 @@ def unregister_broker(broker_id: int) -> Procedure[None]:
         return UnregisterBrokerRequest(broker_id=broker_id)
 
     yield from _change(ApiKey.UNREGISTER_BROKER, broker_id, "unregistering broker", build)
+
+
+def unregister_controller(controller_id: int) -> Procedure[None]:
+    """Strike off a controller that does not run any more."""
+
+    def build(_keys: list[int], _version: int, _limit_ms: int) -> UnregisterControllerRequest:
+        return UnregisterControllerRequest(controller_id=controller_id)
+
+    yield from _change(
+        ApiKey.UNREGISTER_CONTROLLER, controller_id, "unregistering controller", build
+    )
 
 
 def _change(

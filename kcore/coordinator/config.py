@@ -113,7 +113,7 @@ class CoordinatorConfig:
     group_consumer_assignor_offload_enable: bool = True
     group_share_assignor_offload_enable: bool = True
     group_streams_assignor_offload_enable: bool = True
-    release: tuple[int, int] = (4, 3)
+    release: tuple[int, int] = (4, 4)
 
     def __post_init__(self) -> None:
         """Refuse what can never work: KafkaConfigurationError."""

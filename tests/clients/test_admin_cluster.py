@@ -38,6 +38,7 @@ BAD = [
     ("get_broker_version_data", (-1,), ValueError),
     ("get_broker_version_data", ("1",), TypeError),
     ("unregister_broker", (-1,), ValueError),
+    ("unregister_controller", ("1",), TypeError),
     ("describe_features", (True, None, 1), ValueError),
     ("describe_features", (False, None, "1"), TypeError),
     ("remove_raft_voter", (1, "x"), ValueError),

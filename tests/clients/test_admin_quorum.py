@@ -4,6 +4,7 @@ import pytest
 from admins import ADMINS
 
 from kcore import errors
+from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.wire.apis import ApiKey
 
@@ -50,6 +51,25 @@ def test_what_an_embedded_broker_does_not_have_is_said(admin):
         admin.add_raft_voter(4, "A" * 22, [("CONTROLLER", "h", 9)])
     with pytest.raises(errors.UnsupportedVersionError):
         admin.unregister_broker(3)
+
+
+@pytest.mark.parametrize("kind", list(ADMINS))
+def test_a_controller_is_struck_off(kind):
+    config = BrokerConfig(release=(4, 3))
+    with EmbeddedBroker(config=config) as broker:
+        admin = ADMINS[kind](bootstrap_servers=broker.bootstrap)
+        with pytest.raises(errors.UnsupportedVersionError, match=r"Apache Kafka 4\.4 does"):
+            admin.unregister_controller(1)
+        admin.close()
+    with EmbeddedBroker(nodes=2) as broker:
+        admin = ADMINS[kind](bootstrap_servers=broker.bootstrap)
+        admin.unregister_controller(2)
+        with pytest.raises(errors.InvalidRequestError, match="cannot unregister itself"):
+            admin.unregister_controller(1)
+        said = r"unregistering controller 7: Controller ID 7 is .*: it never was"
+        with pytest.raises(errors.ControllerIdNotRegisteredError, match=said):
+            admin.unregister_controller(7)
+        admin.close()
 
 
 def test_what_brokers_speak(admin):

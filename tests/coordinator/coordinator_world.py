@@ -459,17 +459,21 @@ class World:
             armed = {key for key in self.coordinator._purgatory if key[0].startswith("streams-")}
             assert expected <= armed <= expected | allowed
 
-    @staticmethod
-    def _check_tasks(group: StreamsGroup) -> None:
+    def _check_tasks(self, group: StreamsGroup) -> None:
         active: list[Any] = []
         process: list[Any] = []
         for member in group.members.values():
             assert bool(member.pending) <= (member.state is StreamsMemberState.UNREVOKED_TASKS)
+            own = [  # since Kafka 4.4 one that is given up as an active task can be standby then
+                (*has.active, *has.standby, *has.warmup)
+                for has in (member.assigned, member.pending)
+            ]
+            if not self.config.as_44:
+                assert not set(own[0]) & set(own[1])
             for has in (member.assigned, member.pending):
                 active += has.active
-                process += [
-                    (member.process_id, task) for task in (*has.active, *has.standby, *has.warmup)
-                ]
+                assert not has.active.keys() & (has.standby | has.warmup)
+            process += [(member.process_id, task) for task in {*own[0], *own[1]}]
         assert len(active) == len(set(active)), "a task that is active twice"
         assert set(active) == set(group.active_in)
         assert len(process) == len(set(process)), "a task that is in a process twice"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from coordinator_world import of_journal
-from streams_groups_world import WORDS, StreamsWorld, internal, owning, part, topology
+from streams_groups_world import STATELESS, WORDS, StreamsWorld, internal, owning, part, topology
 from test_streams_coordinator import ALL, OTHERS, lives
 
 from kcore.coordinator.journal import entry_of
@@ -78,7 +78,7 @@ def test_a_new_group_waits_once():
     w.until(2_000)
     w.enter("m2")
     w.until(2_999)
-    assert w.streams.target_epoch == 1
+    assert w.streams.target_epoch < w.streams.epoch
     w.until(3_000)
     assert w.streams.target_epoch == w.streams.epoch
 
@@ -88,8 +88,9 @@ def test_nothing_is_shared_out_among_nobody():
     w.enter("m1")
     w.beat("m1", 1)  # topics have been looked at
     w.beat("m1", -1)
+    written = len(w.journal)
     w.until(3_000)
-    assert w.streams.target_epoch == 1
+    assert len(w.journal) == written
 
 
 def test_nobody_waits_for_a_group_that_is_kept_elsewhere():
@@ -175,6 +176,24 @@ def test_the_first_task_that_cannot_be_is_named():
         answer = w.replies[w.put_beat("m1", 2, **owning(**tasks))]
         assert answer.error_code == E.INVALID_REQUEST
         assert answer.error_message.startswith("Task 7 for subtopology 0 is invalid.")
+
+
+def test_who_does_not_describe_the_topology_is_asked_again():
+    """After half a minute, then after a minute, and so on."""
+    w = StreamsWorld(release=(4, 4), group_streams_topology_description_plugin_class="InMemory")
+    asked = []
+    for at in range(0, 240_000, 10_000):
+        w.until(at)
+        epoch = 2 if at else 0
+        more = {} if at else {"topology": STATELESS, "rebalance_timeout_ms": 1, **owning()}
+        request = m.StreamsGroupHeartbeatRequest(
+            group_id="g", member_id="m1", member_epoch=epoch, **more
+        )
+        answer = w.replies[w.send(request, 1)]
+        assert not answer.error_code
+        if answer.topology_description_required:
+            asked.append(at)
+    assert asked == [0, 30_000, 90_000, 210_000]
 
 
 def test_what_is_described_is_no_streams_group():

@@ -33,11 +33,12 @@ class Client:
             self.has = active, standby
 
 
+@pytest.mark.parametrize("release", [(4, 3), (4, 4)], ids="{0[0]}.{0[1]}".format)
 @pytest.mark.parametrize("seed", range(12))
-def test_members_come_and_go_as_they_like(seed):
+def test_members_come_and_go_as_they_like(seed, release):
     rng = random.Random(seed)
     said = rng.choice((STATELESS, STATEFUL, WORDS))
-    w = StreamsWorld({"in": rng.randint(1, 9)})
+    w = StreamsWorld({"in": rng.randint(1, 9)}, release=release)
     w.set_for["g"] = {"num_standby_replicas": rng.choice((0, 1, 2))}
     clients = {}
     for step in range(120):

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
 from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
+from kcore.wire.apis import ApiKey
 
 PROGRAM = Path(__file__).resolve().parents[1] / "java" / "CountWords.java"
 PATIENCE_S = 120
@@ -27,13 +29,13 @@ QUICK = CoordinatorConfig(
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 
-@pytest.fixture(params=["ours", "kafka"])
+@pytest.fixture(params=[(4, 3), (4, 4), "kafka"], ids=["ours-4.3", "ours-4.4", "kafka"])
 def bootstrap(request):
     """Of one and of the other."""
     if request.param == "kafka":
         yield request.getfixturevalue("kafka").bootstrap
         return
-    with EmbeddedBroker(config=BrokerConfig(coordinator=QUICK)) as broker:
+    with EmbeddedBroker(config=BrokerConfig(release=request.param, coordinator=QUICK)) as broker:
         yield broker.bootstrap
         assert not broker.faults
 
@@ -43,7 +45,7 @@ class Application:
 
     def __init__(self, installation, bootstrap, name, folder):
         self.name, self.bootstrap = name, bootstrap
-        self._installation, self._folder = installation, folder
+        self._installation, self.folder = installation, folder
         self.lines, self.counts = f"{name}-lines", f"{name}-counts"
         self._instances = []
         self.said = []
@@ -62,11 +64,11 @@ class Application:
 
     def start(self, *options):
         number = len(self._instances)
-        state = str(self._folder / f"state-{number}")
+        state = str(self.folder / f"state-{number}")
         command = self._installation.command(
             str(PROGRAM), self.bootstrap, self.name, state, self.lines, self.counts, *options
         )
-        with (self._folder / f"{number}.log").open("w") as log:
+        with (self.folder / f"{number}.log").open("w") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
             )
@@ -157,6 +159,62 @@ def test_standbys_take_over(application):
     application.until(lambda: application.shares() == [8])
     application.write(100)
     application.until(application.is_counted)
+
+
+@pytest.fixture
+def described(installation, tmp_path, names):
+    """On a broker that keeps descriptions of topologies."""
+    coordinator = replace(QUICK, group_streams_topology_description_plugin_class="InMemory")
+    with EmbeddedBroker(config=BrokerConfig(release=(4, 4), coordinator=coordinator)) as broker:
+        made = Application(installation, broker.bootstrap, names.group.replace("_", "-"), tmp_path)
+        yield made
+        made.close()
+        assert not broker.faults
+
+
+def test_what_an_application_is_made_of(described, installation):
+    described.start()
+
+    def told():
+        asked = {"include_topology_description": True}
+        return described.admin.describe_groups([described.name], **asked)[described.name]
+
+    described.until(lambda: told().get("topology_description_status") == "AVAILABLE")
+    first, second = told()["topology_description"]["subtopologies"]
+    sources = [one for one in first["nodes"] if one["node_type"] == "SOURCE"]
+    assert [one["source_topics"] for one in sources] == [[described.lines]]
+    stores = [one.get("stores") for one in second["nodes"] if one["node_type"] == "PROCESSOR"]
+    assert ["counts"] in stores
+    assert described.counts in [one.get("sink_topic") for one in second["nodes"]]
+    main = TOOLS["kafka-streams-groups"]
+    options = ("--describe", "--topology", "--group", described.name)
+    command = installation.command(main, "--bootstrap-server", described.bootstrap, *options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"(topics: [{described.lines}])" in done.stdout, done.stdout
+
+
+def test_an_instance_that_comes_back_in_time_is_the_same(application):
+    """With a group.instance.id: nobody else gets its tasks meanwhile (Kafka 4.4)."""
+    if application.admin.api_versions()[ApiKey.STREAMS_GROUP_HEARTBEAT] == (0, 0):
+        pytest.skip("streams groups have no instances before Kafka 4.4")
+    application.configure("session.timeout.ms", 45_000)
+    folder = application.folder / "state-of-one"  # with the id of its process
+    here = ("group.instance.id=one", f"state.dir={folder}")
+    one = application.start(*here)
+    application.start("group.instance.id=two")
+    application.write(100)
+    application.until(application.is_counted)
+    application.until(lambda: application.shares() == [4, 4])
+    before = application.described()
+    one.stdin.close()
+    assert one.wait(PATIENCE_S) == 0
+    application.start(*here)
+    application.write(100)
+    application.until(application.is_counted)
+    after = application.described()
+    assert application.shares() == [4, 4]
+    assert (after["group_epoch"], len(after["members"])) == (before["group_epoch"], 2)
 
 
 def test_an_application_comes_from_the_classic_protocol(application):

@@ -87,6 +87,10 @@ def test_the_quorum_and_features(cluster, ours):
         ours.remove_raft_voter(3, "00000000-0000-4000-8000-000000000001")
     with pytest.raises(errors.BrokerIdNotRegisteredError):
         ours.unregister_broker(77)
+    # A Kafka before 4.4 does not know what that is.
+    neither = errors.ControllerIdNotRegisteredError, errors.UnsupportedVersionError
+    with pytest.raises(neither):
+        ours.unregister_controller(77)
 
 
 def test_what_is_set_for_brokers_and_topics(cluster, ours):

@@ -47,6 +47,7 @@ from kcore.admin.quorum import (
     describe_metadata_quorum,
     remove_raft_voter,
     unregister_broker,
+    unregister_controller,
 )
 from kcore.admin.quotas import QuotaAlteration, alter_client_quotas, describe_client_quotas
 from kcore.admin.reassignments import (
@@ -176,6 +177,7 @@ VERBS: dict[ApiKey, Callable[[], Procedure[Any]]] = {
     ),
     ApiKey.REMOVE_RAFT_VOTER: lambda: remove_raft_voter(4, UUID(int=7), None),
     ApiKey.UNREGISTER_BROKER: lambda: unregister_broker(4),
+    ApiKey.UNREGISTER_CONTROLLER: lambda: unregister_controller(4),
     ApiKey.LIST_TRANSACTIONS: lambda: list_transactions(None, TransactionFilter()),
     ApiKey.DESCRIBE_TRANSACTIONS: lambda: describe_transactions(["g", "h"]),
     ApiKey.WRITE_TXN_MARKERS: lambda: abort_transaction(AbortTransactionSpec(T0, 9, 1, 0)),

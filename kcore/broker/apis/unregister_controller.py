@@ -1,6 +1,7 @@
-"""UnregisterController v0 (Kafka 4.4): each node is a controller, too.
+"""UnregisterController v0 (Kafka 4.4): each node is a controller, too. One that is up comes back at
+once, as at a Kafka.
 
-Left out: who has been unregistered is still known.
+Left out: so does one that is down.
 """
 
 from __future__ import annotations

@@ -180,6 +180,8 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         """The member's timers, now that it is where it is."""
         member, old = beat.member, beat.old
         self.watch(group, member.member_id, now_ms)
+        if beat.replaced is not None:
+            self.forget_member(group.group_id, beat.replaced)
         if (member.state, member.epoch, member.assigned, member.pending) != (
             old.state,
             old.epoch,
