@@ -34,6 +34,7 @@ pytestmark = [
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer"
 ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed"
+ISSUER = "https://provider.example"
 AUDIENCE = "kafka"
 PASSPHRASE = "pass phrase"
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -53,7 +54,8 @@ class Provider:
 
     def token(self, subject, key=None, **claims):
         now = int(time.time())
-        claims = {"sub": subject, "aud": AUDIENCE, "iat": now, "exp": now + 600, **claims}
+        whose = {"iss": ISSUER, "sub": subject, "aud": AUDIENCE}
+        claims = {**whose, "iat": now, "exp": now + 600, **claims}
         return jwt.encode({"alg": "RS256", "kid": "of-the-provider"}, claims, key or self.key)
 
     def answer(self, login, form):
@@ -111,6 +113,7 @@ class SignedKafka(SecureKafka):
         )
         settings["sasl.oauthbearer.jwks.endpoint.url"] = self.jwks.as_uri()
         settings["sasl.oauthbearer.expected.audience"] = AUDIENCE
+        settings["sasl.oauthbearer.expected.issuer"] = ISSUER  # a Kafka 4.4 asks for both
         return settings
 
 
@@ -402,12 +405,15 @@ def test_assertions_that_are_refused(change, why, kafka, endpoint, keys, tmp_pat
         by_us({**options, "bootstrap_timeout_ms": 5_000})
 
 
-@pytest.mark.parametrize("wrong", ["another's key", "another's audience", "over"])
+@pytest.mark.parametrize(
+    "wrong", ["another's key", "another's audience", "another's issuer", "over"]
+)
 def test_tokens_that_kafka_does_not_believe(wrong, kafka, provider, endpoint, tmp_path):
     now = int(time.time())
     made = {
         "another's key": lambda: provider.token("a", RSAKey.generate_key(2_048)),
         "another's audience": lambda: provider.token("a", aud="others"),
+        "another's issuer": lambda: provider.token("a", iss="https://others.example"),
         "over": lambda: provider.token("a", iat=now - 600, exp=now - 300),
     }[wrong]()
     path = tmp_path / "token"
