@@ -154,13 +154,15 @@ class Answers:
         if code in _ELSEWHERE:
             learn_leader(self._ctx.cluster, tp, data, body)
             self._ctx.cluster.request_update()
+        elif code == Code.UNKNOWN_SERVER_ERROR:  # see `_refused`
+            self._ctx.cluster.request_update()
         elif code == Code.TOPIC_AUTHORIZATION_FAILED:
             self._on_error(
                 TopicAuthorizationFailedError(
                     f"not authorized to read topic {tp.topic}", topics=frozenset({tp.topic})
                 )
             )
-        elif not for_code(code).retriable and code != Code.UNKNOWN_SERVER_ERROR:
+        elif not for_code(code).retriable:
             words = data.error_message or "the broker refuses"
             self._on_error(for_code(code)(f"fetching {where} failed: {words}"))
 
@@ -228,7 +230,8 @@ class Answers:
         else:
             node.session.answered()
         # What the broker cannot explain may pass. A Kafka 4.3 says it of all fetches in a session
-        # with a topic that is deleted, until that is forgotten: look whether there is another one.
+        # with a topic that is deleted, until that is forgotten, a Kafka 4.4 of that topic alone,
+        # once it is made anew: look whether there is another one.
         unexplained = code == Code.UNKNOWN_SERVER_ERROR
         if code in _ELSEWHERE or unexplained:
             self._ctx.cluster.request_update()

@@ -164,7 +164,7 @@ def test_a_lock_lasts_from_when_another_topic_was_deleted(world):
     world.cluster.delete(world.cluster.topics.get("u"), world.now_ms)
     world.drain()
     errors = {p.error_code for t in member.client.answer().responses for p in t.partitions}
-    assert errors == {E.NONE, E.UNKNOWN_TOPIC_ID}
+    assert errors == {E.NONE, E.UNKNOWN_TOPIC_OR_PARTITION}
     assert world.share().deadline == world.now_ms + LOCK
 
 
@@ -323,13 +323,17 @@ def test_partitions_that_are_not_there(world):
     }
 
 
-def test_a_topic_that_is_deleted_while_somebody_waits(world):
+@pytest.mark.parametrize(
+    ("release", "code"), [((4, 3), E.UNKNOWN_TOPIC_ID), ((4, 4), E.UNKNOWN_TOPIC_OR_PARTITION)]
+)
+def test_a_topic_that_is_deleted_while_somebody_waits(release, code):
+    world = ShareWorld(config=BrokerConfig(release=release))
     member = Member(world)
     member.send(T, max_wait_ms=5_000)
     world.cluster.delete(world.cluster.topics.get("t"), world.now_ms)
     world.drain()
     answer = member.client.answer()
-    assert answer.responses[0].partitions[0].error_code == E.UNKNOWN_TOPIC_ID
+    assert answer.responses[0].partitions[0].error_code == code
 
 
 # Where a group begins, and what it may read ------------------------------------------------------

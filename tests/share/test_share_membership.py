@@ -305,14 +305,20 @@ def test_who_loses_a_topic_asks_soon_for_the_one_that_may_have_its_name(cluster,
     assert 6 <= cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) - before <= 15
 
 
-def test_who_hears_that_a_topic_was_made_anew_asks_at_once(cluster, world):
+@pytest.mark.parametrize("release", ["4.3", "4.4"])
+def test_who_hears_that_a_topic_was_made_anew_asks_at_once(cluster, world, release):
     client = ShareClient(world, {"metadata_max_age_ms": 300_000}).subscribe("t")
     client.polled()
     client.polled(20_000)
     before = cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT)
-    refusal = m.ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    R = m.ShareFetchResponse
+    refusal = R(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    if release == "4.4":
+        part = R.PartitionData(error_code=ErrorCode.UNKNOWN_SERVER_ERROR, records=b"")
+        topic = R.ShareFetchableTopicResponse(topic_id=cluster.topic_ids["t"], partitions=[part])
+        refusal = R(responses=[topic])
     answers = iter([refusal])
-    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)  # as by a Kafka 4.3
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
     cluster.topic_ids["t"] = b"n" * 16
     client.polled(2_000)
     assert cluster.count(ApiKey.SHARE_GROUP_HEARTBEAT) > before

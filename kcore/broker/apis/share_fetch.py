@@ -159,6 +159,8 @@ class _Fetch:
             if topics.has_partition(topics.name_of(part[0]) or "", part[1])
             and part[0] not in refused
         ]
+        session.parts.update(dict.fromkeys(self._there, True))
+        self._seen = session.parts
         self.places: list[Place] = [
             (topics.name_of(topic_id) or "", number) for topic_id, number in self._there
         ]
@@ -234,7 +236,7 @@ class _Fetch:
                 )
             except RefusedError as refused:
                 result = results.setdefault(part, Result(partition_index=part[1]))
-                result.error_code = refused.code
+                result.error_code = self._code(part, refused.code)
                 self._hint(hints, result, part, refused.code)
                 continue
             if not got.acquired:
@@ -250,6 +252,15 @@ class _Fetch:
                         first_offset=one.first, last_offset=one.last, delivery_count=one.deliveries
                     )
                 )
+
+    def _code(self, part: Part, code: ErrorCode) -> ErrorCode:
+        """Of a topic that was there when it was asked for, a Kafka since 4.4 does not speak by id:
+        before, one said nothing of the whole session.
+        """
+        gone = code is ErrorCode.UNKNOWN_TOPIC_ID and self._seen.get(part, False)
+        if gone and self._call.node.cluster.config.release >= (4, 4):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return code
 
     def _hint(self, hints: Hints, result: Result, part: Part, code: ErrorCode) -> None:
         if code in HINTED and self._call.parts is None:

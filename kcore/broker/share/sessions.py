@@ -32,14 +32,14 @@ Part = tuple[bytes, int]
 
 
 class ShareSession:
-    """What one member reads, over one connection."""
+    """What one member reads, over one connection. parts: each, and whether its topic was there."""
 
     __slots__ = ("epoch", "key", "link", "parts")
 
     def __init__(self, key: SessionKey, link: int) -> None:
         self.key = key
         self.link = link
-        self.parts: dict[Part, None] = {}
+        self.parts: dict[Part, bool] = {}
         self.epoch = INITIAL_EPOCH + 1  # of the next request
 
 
@@ -72,7 +72,8 @@ class ShareSessions:
     ) -> None:
         """It reads other partitions now. RefusedError if that is too much, and it ends."""
         before = len(session.parts)
-        session.parts.update(dict.fromkeys(added))
+        for part in added:
+            session.parts.setdefault(part, False)
         for part in forgotten:
             session.parts.pop(part, None)
         self._parts += len(session.parts) - before
