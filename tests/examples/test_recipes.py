@@ -145,6 +145,41 @@ def records_that_cannot_be_handled(code, broker):
     assert committed(broker, "careful") == 3
 
 
+def put_aside_by_brokers(code, broker):
+    tried, told = [], Told()
+
+    def handle(record):
+        tried.append(record.value)
+        if record.value == VALUES[1]:
+            raise ValueError("no")
+        if record.value == VALUES[2]:
+            if tried.count(VALUES[2]) == 5:
+                broker.produce("flights", [(None, b"end")])
+            raise OSError("not now")
+        if record.value == b"end":
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        run(code, broker, handle=handle, print=told)
+    assert told.calls == [({"group": {"workers": "OK"}},)]
+    assert tried[:30] == VALUES
+    assert tried[30:] == [*[VALUES[2]] * 4, b"end"]
+    letters = read(broker, "dlq.flights")
+    assert [(one.key, one.value) for one in letters] == [RECORDS[1], RECORDS[2]]
+
+
+def put_back(code, broker):
+    put_aside_by_brokers(pages.python(PAGE)[RUN.index(put_aside_by_brokers)], broker)
+    told = Told()
+    run(code, broker, print=told)
+    rejected, exhausted = "by client.", "exceeded the threshold."
+    assert [(*place, why.endswith((rejected, exhausted))) for *place, why in told.calls] == [
+        ("flights", "0", "1", True), ("flights", "0", "2", True),
+    ]  # fmt: skip
+    assert [record.value for record in read(broker, "flights")] == [*VALUES, b"end", *VALUES[1:3]]
+    assert committed(broker, "menders", kcore.TopicPartition("dlq.flights", 0)) == 2
+
+
 def stop_when_told_to(code, broker):
     program = begin(code, broker)
     try:
@@ -268,6 +303,8 @@ RUN = [
     two_topics_in_order_of_time,
     commit_what_is_handled,
     records_that_cannot_be_handled,
+    put_aside_by_brokers,
+    put_back,
     stop_when_told_to,
     read_again,
     read_again_by_a_listener,
