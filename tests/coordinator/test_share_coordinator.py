@@ -125,6 +125,31 @@ def test_members_of_different_subscriptions():
     assert sorted(first["foo"] + second["foo"]) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("release", "begun"), [((4, 3), {}), ((4, 4), {1: 0, 2: 0})])
+def test_partitions_that_come_later_are_read_from_their_beginning(release, begun):
+    """Since Kafka 4.4, of topics that the group reads."""
+    w = ShareWorld({"foo": 1, "bar": 1}, release=release)
+    w.enter("m1", ["foo"])
+    w.sizes.resize(foo=3, bar=3)
+    assert w.beat("m1", 2, ["foo", "bar"]) == (3, {"foo": [0, 1, 2], "bar": [0, 1, 2]})
+    topic_id = w.sizes.id_of("foo")
+    assert {key: one.start for key, one in w.read.items()} == {
+        ("g", topic_id, number): start for number, start in begun.items()
+    }
+
+
+@pytest.mark.parametrize(("release", "epoch"), [((4, 3), 3), ((4, 4), 5)])
+def test_when_the_last_member_goes(release, epoch):
+    """That nobody is to get anything a Kafka 4.4 knows then."""
+    w = ShareWorld(release=release)
+    w.enter("m1")
+    w.enter("m2")
+    w.beat("m1", -1)
+    assert w.share.target_epoch < w.share.epoch
+    w.beat("m2", -1)
+    assert (w.share.epoch, w.share.target_epoch) == (5, epoch)
+
+
 def test_who_leaves_makes_room():
     w = ShareWorld()
     w.enter("m1")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kcore.coordinator.appends import answered
+from kcore.coordinator.consumer.member import TopicIdPartition
 from kcore.coordinator.consumer.topics import ids_of, metadata_hash
 from kcore.coordinator.desk import Ticket
 from kcore.coordinator.heartbeating import BaseHeartbeats, is_old_enough
@@ -83,7 +84,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
         beat = _Beat(self._context, group, old, self._context.wall_ms(now_ms))
         beat.merge(request, ticket.caller.client_id, ticket.caller.client_host)
         member = beat.advance()
-        options = self._context.keeper.share_options(request.group_id)
+        keeper = self._context.keeper
+        options = keeper.share_options(request.group_id)
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.epoch,
@@ -113,6 +115,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
             if live is not None:
                 live.seen_version = version
                 self.watch(live, member.member_id, now_ms)
+            for topic_id, partition in beat.added:
+                keeper.alter_share_offset(request.group_id, topic_id, partition, 0)
             ticket.answer(response)
 
         if beat.items:
@@ -167,7 +171,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
         now_ms: int,
     ) -> None:
         """Take a member out of a group that is held, and let go of it; whoever sends the next
-        heartbeat makes the target without it.
+        heartbeat makes the target without it. That of a group without members is there at once,
+        since Kafka 4.4.
         """
         group_id = group.group_id
         names: set[str] = set()
@@ -177,6 +182,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
         items = records.member_tombstones(group_id, member_id)
         value = metadata_hash(self._context.topics, names)
         items.append(records.epoch_entry(group_id, group.epoch + 1, value))
+        if self._context.config.as_44 and len(group.members) == 1:
+            items.append(records.target_epoch_entry(group_id, group.epoch + 1, 0))
 
         def fenced(error: ErrorCode, now_ms: int) -> None:
             group.held = False
@@ -189,7 +196,8 @@ class ShareHeartbeats(BaseHeartbeats[ShareGroupHeartbeatRequest, ShareGroup]):
 
 class _Beat:
     """One heartbeat on its way through a group: entries in `items`. It reads the group and changes
-    nothing there; that is for the entries to do once they are written.
+    nothing there; that is for the entries to do once they are written. added: partitions that a
+    topic of the group has got, which are read from their beginning since Kafka 4.4.
     """
 
     def __init__(self, context: Context, group: ShareGroup, old: ShareMember, wall_ms: int) -> None:
@@ -199,6 +207,7 @@ class _Beat:
         self._member = old
         self._wall_ms = wall_ms
         self.items: list[Item] = []
+        self.added: list[TopicIdPartition] = []
         self._epoch = group.epoch
 
     def merge(self, request: ShareGroupHeartbeatRequest, client_id: str, host: str) -> None:
@@ -275,6 +284,13 @@ class _Beat:
             if self._context.topics.name_of(topic_id) is not None
         }
         self.items.append(records.initialized_entry(group.group_id, {**known, **every}))
+        if self._context.config.as_44:
+            self.added = [
+                (topic_id, number)
+                for topic_id, one in every.items()
+                if topic_id in known
+                for number in sorted(one.partitions - known[topic_id].partitions)
+            ]
 
 
 def _member_for(
