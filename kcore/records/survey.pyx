@@ -114,7 +114,8 @@ cdef object survey_body(
         wrong = read_record(at, end, &view)
         if wrong != layout.FINE:
             raise ValueError(RECORD_FAULTS[<int> wrong])
-        check_record(at, view.end, record_bytes_max)
+        if view.end - at > record_bytes_max:
+            check_body(at, view.end, record_bytes_max)
         if view.offset_delta <= prior or view.offset_delta > head.last_offset_delta:
             raise ValueError(f"offset delta {view.offset_delta} after {prior}")
         prior = view.offset_delta
@@ -138,13 +139,10 @@ cdef object survey_body(
     return Survey(index, least, most, newest, unkeyed, sequential)
 
 
-cdef int check_record(
-    const uint8_t* at, const uint8_t* end, int64_t record_bytes_max
-) except -1:
-    if end - at > record_bytes_max and body_size(at, end) > record_bytes_max:
-        raise OversizedRecordError(
-            f"a record of {body_size(at, end)} bytes, more than {record_bytes_max}"
-        )
+cdef int check_body(const uint8_t* at, const uint8_t* end, int64_t most) except -1:
+    cdef int64_t size = body_size(at, end)
+    if size > most:
+        raise OversizedRecordError(f"a record of {size} bytes, more than {most}")
     return 0
 
 
@@ -181,7 +179,8 @@ def first_at_or_after(
     for _index in range(head.record_count):
         if read_record(at, end, &view) != layout.FINE:
             raise ValueError("a malformed record")
-        check_record(at, view.end, record_bytes_max)
+        if view.end - at > record_bytes_max:
+            check_body(at, view.end, record_bytes_max)
         found = <int64_t> (<uint64_t> head.base_timestamp + <uint64_t> view.timestamp_delta)
         if append_time:
             found = head.max_timestamp
