@@ -81,12 +81,27 @@ def test_words_are_entries(broker):
         (("User:alice", "READ"), {}, "access is to something"),
         (("User:alice", "READ"), {"topic": ""}, "topic=.* is no text"),
         (("User:alice", "READ"), {"topics": "t"}, "topics="),
+        (("User:alice", "READ"), {"topic": "t", "host": "10.0.0.0/99"}, "host=.*Invalid CIDR"),
     ],
 )
 def test_words_that_mean_nothing_are_refused(broker, arguments, where, words):
     with pytest.raises(UsageError, match=words):
         broker.allow(*arguments, **where)
     assert broker.acls() == []
+
+
+def test_an_entry_is_about_who_comes_from_a_range(broker):
+    put(broker)
+    broker.allow("User:alice", "READ", topic="orders", host="10.0.0.0/8")
+    reader = options(broker, auto_offset_reset="earliest")
+    with (
+        Consumer("orders", **reader) as consumer,
+        pytest.raises(errors.TopicAuthorizationFailedError),
+    ):
+        taken(consumer, 3)
+    broker.allow("User:alice", "READ", topic="orders", host="127.0.0.0/8")
+    with Consumer("orders", **reader) as consumer:
+        assert taken(consumer, 3) == 3
 
 
 def test_a_broker_without_an_authorizer_says_how_to_have_one():
