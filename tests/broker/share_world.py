@@ -161,3 +161,26 @@ def values(answer):
     while not reader.exhausted:
         found += [bytes(record.value) for record in reader.take(100)]
     return found
+
+
+def letters(world, partition=0, topic="dlq.g"):
+    """What was written of what a group gave up."""
+    log = world.cluster.partition(topic, partition).log
+    found = []
+    for data in log.batches():
+        reader = RecordReader(topic, partition, data, 0)
+        while not reader.exhausted:
+            found += reader.take(100)
+    return found
+
+
+def told(world, partition=0):
+    """(source partition, source offset, deliveries, why) each."""
+    found = []
+    for letter in letters(world, partition):
+        said = {name.removeprefix("__dlq.errors."): value.decode()
+                for name, value in letter.headers}  # fmt: skip
+        assert (said["topic"], said["group"]) == ("t", "g")
+        numbers = (int(said[name]) for name in ("partition", "offset", "delivery.count"))
+        found.append((*numbers, said["message"]))
+    return found

@@ -5,12 +5,11 @@ test_dead_letters_differential.py.
 import pytest
 from broker_world import fetch
 from share_sides import GROUP, alter
-from share_world import ACCEPT, REJECT, RELEASE, Member, ShareWorld
+from share_world import ACCEPT, REJECT, RELEASE, Member, ShareWorld, letters, told
 
 from kcore.broker import BrokerConfig
 from kcore.broker.share.states import RecordState
 from kcore.coordinator import CoordinatorConfig
-from kcore.records import RecordReader
 from kcore.wire.codes import ErrorCode as E
 
 NAME = "errors.deadletterqueue.topic.name"
@@ -33,28 +32,6 @@ def world():
     made.topic("dlq.g", settings=ENABLE)
     yield made
     assert not made.faults
-
-
-def letters(world, partition=0, topic="dlq.g"):
-    log = world.cluster.partition(topic, partition).log
-    found = []
-    for data in log.batches():
-        reader = RecordReader(topic, partition, data, 0)
-        while not reader.exhausted:
-            found += reader.take(100)
-    return found
-
-
-def told(world, partition=0):
-    """(source partition, source offset, deliveries, why) each."""
-    found = []
-    for letter in letters(world, partition):
-        said = {name.removeprefix("__dlq.errors."): value.decode()
-                for name, value in letter.headers}  # fmt: skip
-        assert (said["topic"], said["group"]) == ("t", "g")
-        numbers = (int(said[name]) for name in ("partition", "offset", "delivery.count"))
-        found.append((*numbers, said["message"]))
-    return found
 
 
 def test_a_letter_says_where_its_record_was(world):

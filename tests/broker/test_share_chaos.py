@@ -3,13 +3,15 @@ time that passes. A simple book beside them says who may have what.
 """
 
 import random
+from collections import Counter
 
 import pytest
-from share_world import ACCEPT, REJECT, RELEASE, RENEW, Member, ShareWorld
+from share_world import ACCEPT, REJECT, RELEASE, RENEW, Member, ShareWorld, told
 
 from kcore.wire.codes import ErrorCode as E
 
 LOCK = 15_000
+ENABLE = "errors.deadletterqueue.group.enable"
 PARTITIONS = 2
 NOT_HERE = {E.NOT_LEADER_OR_FOLLOWER, E.SHARE_SESSION_NOT_FOUND, E.UNKNOWN_TOPIC_OR_PARTITION}
 
@@ -22,6 +24,8 @@ class Book:
         self.holders = {}
         self.done = set()
         self.seen = set()
+        self.accepted = set()
+        self.rejected = set()
 
     def acquired(self, who, part, first, last, count, now_ms):
         for offset in range(first, last + 1):
@@ -49,6 +53,10 @@ class Book:
         del self.holders[key]
         if kind != RELEASE or count >= self.limit:
             self.done.add(key)
+        if kind == ACCEPT:
+            self.accepted.add(key)
+        if kind == REJECT:
+            self.rejected.add(key)
 
     def gone(self, who):
         for key in [key for key, holder in self.holders.items() if holder[0] == who]:
@@ -63,13 +71,16 @@ class Chaos:
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.limit = self.rng.choice([2, 3, 5])
-        self.world = ShareWorld(nodes=2, partitions=PARTITIONS, replication_factor=2)
+        self.world = ShareWorld(nodes=3, partitions=PARTITIONS, assignments=[[1, 2], [2, 1]])
+        self.world.topic("dlq.g", 2, assignments=[[1], [3]], settings={ENABLE: "true"})
         self.world.set_for(
             "g",
             record_lock_duration_ms=str(LOCK),
             delivery_count_limit=str(self.limit),
             partition_max_record_locks="100",
         )
+        self.world.cluster.settings.groups["g"]["errors.deadletterqueue.topic.name"] = "dlq.g"
+        self.outages = False
         self.parts = [("t", number) for number in range(PARTITIONS)]
         self.book = Book(self.limit)
         self.members = {}
@@ -90,7 +101,7 @@ class Chaos:
     def step(self):
         steps = {
             self.write: 20, self.join: 8, self.fetch: 35, self.say: 30, self.leave: 3,
-            self.pass_on: 12, self.move: 2, self.lie: 4,
+            self.pass_on: 12, self.move: 2, self.lie: 4, self.outage: 2,
         }  # fmt: skip
         (step,) = self.rng.choices(list(steps), list(steps.values()))
         step()
@@ -174,6 +185,15 @@ class Chaos:
         self.world.drain()
         self.book.moved(part)
 
+    def outage(self):
+        """Of a node that has only what is written of what was given up."""
+        cluster = self.world.cluster
+        self.outages = True
+        if 3 in cluster.live:
+            cluster.stop_node(3, self.world.now_ms)
+        else:
+            cluster.start_node(3, self.world.now_ms)
+
     def lie(self):
         """Nobody is believed who speaks of what he does not have."""
         if not self.members:
@@ -200,7 +220,9 @@ class Chaos:
             for session in self.members.pop(name).values():
                 session.client.close()
             self.book.gone(name)
-        self.world.run(LOCK)
+        if 3 not in self.world.cluster.live:
+            self.outage()
+        self.world.run(3 * LOCK)
         self.members["last"] = {}
         for part in self.parts:
             session = self.session("last", part)
@@ -216,7 +238,17 @@ class Chaos:
             share = self.world.share(part, node_id=self.leader(part))
             assert (share.in_flight, share.start_offset) == (0, self.end(part))
         assert len(self.book.seen) == self.written
+        self.count_letters()
         assert not self.world.faults
+
+    def count_letters(self):
+        """One for each that was given up; none is missing but where nobody could write it."""
+        found = Counter(("t", *place[:2]) for number in (0, 1) for place in told(self.world, number))
+        assert set(found.values()) <= {1}
+        assert not found.keys() & self.book.accepted
+        left = self.book.seen - self.book.accepted - found.keys()
+        assert {key[1] for key in left} <= ({1} if self.outages else set())
+        assert self.book.rejected - left <= found.keys()
 
     def end(self, part):
         return self.world.cluster.partition(*part).log.end_offset
