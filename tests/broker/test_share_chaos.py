@@ -243,7 +243,8 @@ class Chaos:
 
     def count_letters(self):
         """One for each that was given up; none is missing but where nobody could write it."""
-        found = Counter(("t", *place[:2]) for number in (0, 1) for place in told(self.world, number))
+        letters = [one for number in (0, 1) for one in told(self.world, number)]
+        found = Counter(("t", *one[:2]) for one in letters)
         assert set(found.values()) <= {1}
         assert not found.keys() & self.book.accepted
         left = self.book.seen - self.book.accepted - found.keys()

@@ -8,6 +8,9 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
+from kcore import Admin, Consumer
+from kcore.admin import NewTopic
+from kcore.cli.demo.java import TOOLS
 from kcore.embedded import EmbeddedBroker
 
 pytestmark = pytest.mark.timeout(120)
@@ -204,6 +207,32 @@ def test_a_directory_goes_on_after_a_restart(tmp_path, flush):
         assert not broker.faults
 
 
+def with_dead_letters(broker):
+    """Of the group, of what it was to read."""
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        for_letters = {"errors.deadletterqueue.group.enable": "true"}
+        admin.create_topics([NewTopic("dlq.t", topic_configs=for_letters)])
+    configure(broker, "errors.deadletterqueue.topic.name", "dlq.t")
+    configure(broker, "errors.deadletterqueue.copy.record.enable", "true")
+
+
+def letters(broker):
+    where = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+    with Consumer("dlq.t", **where) as consumer:
+        return [letter.value for letter in consumer.read_until()]
+
+
+def test_what_is_rejected_is_written_down(broker):
+    with_dead_letters(broker)
+    wanted = written(broker, 10)
+    with Reader(broker, explicit=True) as reader:
+        for one in reader.take(10):
+            kind = ck.AcknowledgeType.REJECT if one.offset() % 2 else ck.AcknowledgeType.ACCEPT
+            reader.consumer.acknowledge(one, kind)
+        reader.consumer.commit_sync()
+    assert letters(broker) == wanted[1::2]
+
+
 # Java --------------------------------------------------------------------------------------------
 
 
@@ -232,6 +261,20 @@ def test_javas_share_consumer_and_tool(tool, broker):
     rows = [line.split() for line in described if line.startswith("g ")]
     lags = {(row[1], int(row[2])): int(row[4]) for row in rows}
     assert lags == {("t", 0): 3}
+
+
+@pytest.mark.kafka
+def test_what_javas_share_consumer_rejects(tool, broker):
+    with_dead_letters(broker)
+    wanted = written(broker, 20)
+    tool(
+        SHARE_CONSUMER, "--topic", "t", "--group", "g", "--max-messages", "20",
+        "--timeout-ms", "20000", "--reject",
+    )  # fmt: skip
+    assert letters(broker) == wanted
+    shown = tool(TOOLS["kafka-configs"], "--describe", "--entity-type", "groups",
+                 "--entity-name", "g")  # fmt: skip
+    assert "errors.deadletterqueue.topic.name=dlq.t" in shown
 
 
 @pytest.mark.kafka
