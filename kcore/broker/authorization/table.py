@@ -1,4 +1,4 @@
-"""What each API asks of whom: the one table of it, checked against KafkaApis of Kafka 4.3.1.
+"""What each API asks of whom: the one table of it, checked against KafkaApis of Kafka 4.4.0.
 
 A `Need` is an operation on a resource. Those of a request are asked first, in their order; the
 first that is not met refuses it as a whole. Those of `Entries` are asked of each entry of a list:
