@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.partitions import NOBODY, Partition
-from kcore.broker.share.letters import Address, letters
+from kcore.broker.share.letters import Address, Copies, letters
 from kcore.timers import NEVER
 from kcore.wire.codes import ErrorCode
 
@@ -77,18 +77,20 @@ class DeadLetters:
         self, key: ShareKey, share: SharePartition, source: Partition, now_ms: int, wall_ms: int
     ) -> None:
         """Write what it is time for, and have it archived. Readers are told by `tell`."""
-        left = []
+        left, over = [], []
+        copies = Copies(source.log)
         for one in self._waiting:
             if one.key != key or one.at_ms > now_ms:
                 left.append(one)
             elif one.share is not share:
                 continue  # what is kept of it has been read anew
-            elif self._deliver(one, source, wall_ms):
-                share.bury(one.dead)
+            elif self._deliver(one, source, copies, wall_ms):
+                over.append(one.dead)
             else:
                 one.at_ms = now_ms + (_BACKOFF_MS << one.attempts)
                 left.append(one)
         self._waiting = left
+        share.bury(over)
 
     def drop(self, key: ShareKey) -> None:
         """Another node leads the share-partition, or it is gone."""
@@ -105,7 +107,7 @@ class DeadLetters:
         for partition in written:
             partition.home.changed(partition)
 
-    def _deliver(self, one: Condemned, source: Partition, wall_ms: int) -> bool:
+    def _deliver(self, one: Condemned, source: Partition, copies: Copies, wall_ms: int) -> bool:
         """Whether nothing is left to do for it, well or ill."""
         group_id, _, number = one.key
         options = self._cluster.share_options(group_id)
@@ -119,7 +121,7 @@ class DeadLetters:
             for data in letters(
                 Address(group_id, source.topic, number),
                 one.dead,
-                source.log if copied else None,
+                copies if copied else None,
                 wall_ms,
                 topic.config.max_message_bytes,
             ):

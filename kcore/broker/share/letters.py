@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from kcore.broker.batches import CONTROL, HEADER_SIZE, Batch, RefusedError, read_header
+from kcore.broker.batches import CONTROL, HEADER_SIZE, RefusedError, read_header
 from kcore.broker.markers import marker_record, read_marker
 from kcore.broker.remaking import read_records
 from kcore.records import ConsumerRecord, encode_batch
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kcore.broker.share.partition import Dead
 
 _PREFIX: Final = "__dlq.errors."
-_READ_BYTES: Final = 1_048_576
 
 # Key and value of a record.
 Copy = tuple[bytes | None, bytes | None]
@@ -42,14 +41,14 @@ class Address(NamedTuple):
 
 
 def letters(
-    at: Address, dead: Dead, log: PartitionLog | None, timestamp: int, most: int
+    at: Address, dead: Dead, copies: Copies | None, timestamp: int, most: int
 ) -> Iterator[bytes]:
-    """Batches to append for those of a range, in order. log: where key and value are copied from;
-    None: nowhere. most: bytes of a batch; one that has a single record may have more.
+    """Batches to append for those of a range, in order. copies: where key and value are from; None:
+    nowhere. most: bytes of a batch; one that has a single record may have more.
     """
-    copies = {} if log is None else _copied(log, dead, most)
+    copied = {} if copies is None else copies.of(dead, most)
     records: list[_Letter] = [
-        (timestamp, *copies.get(offset, _NONE), _headers(at, dead, offset))
+        (timestamp, *copied.get(offset, _NONE), _headers(at, dead, offset))
         for offset in range(dead.first, dead.last + 1)
     ]
     return _batches(records, most)
@@ -77,37 +76,65 @@ def _batches(records: list[_Letter], most: int) -> Iterator[bytes]:
     yield from _batches(records[middle:], most)
 
 
-def _copied(log: PartitionLog, dead: Dead, most: int) -> dict[int, Copy]:
-    """By offset, what the log has of a range; nothing of what would be too large for a letter, of
-    no record of a compressed batch that is with all that it has.
+class Copies:
+    """Keys and values of records of a log. Ranges that are asked for are in one batch often: it is
+    unpacked once.
     """
-    found: dict[int, Copy] = {}
-    offset = dead.first
-    while offset <= dead.last:
-        try:
-            batches = log.read(offset, _READ_BYTES, at_least_one=True).batches
-        except RefusedError:
-            break
-        if not batches:
-            break
-        for data in batches:
-            header = read_header(data)
-            found |= _copied_from(data, header, dead, most)
-            offset = header.last_offset + 1
-    return found
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self._batch: _Unpacked | None = None
+
+    def of(self, dead: Dead, most: int) -> dict[int, Copy]:
+        """By offset, what the log has of a range; nothing of what would be too large for a letter,
+        of no record of a compressed batch that is with all that it has.
+        """
+        found: dict[int, Copy] = {}
+        offset = dead.first
+        while offset <= dead.last:
+            batch = self._unpacked(offset)
+            if batch is None:
+                break
+            for one in range(offset, min(dead.last, batch.last) + 1):
+                copy, size = batch.records.get(one, (_NONE, 0))
+                if max(size, batch.whole) <= most:
+                    found[one] = copy
+            offset = batch.last + 1
+        return found
+
+    def _unpacked(self, offset: int) -> _Unpacked | None:
+        """The batch that has an offset, or the next one; None if there is none."""
+        batch = self._batch
+        if batch is None or not batch.first <= offset <= batch.last:
+            try:
+                data = self._log.read(offset, 1, at_least_one=True).batches
+            except RefusedError:
+                return None
+            if not data:
+                return None
+            batch = self._batch = _unpack(data[0])
+        return batch
 
 
-def _copied_from(data: bytes, header: Batch, dead: Dead, most: int) -> dict[int, Copy]:
-    if header.attributes & CONTROL:
-        marker = read_marker(data)
-        return {} if marker is None else {header.base_offset: marker_record(marker)}
-    records = read_records(data, header) or ()
-    whole = sum(map(_size_of, records)) if header.codec else 0
-    return {
-        record.offset: (record.key, record.value)
-        for record in records
-        if dead.first <= record.offset <= dead.last and max(whole, _size_of(record)) <= most
-    }
+class _Unpacked(NamedTuple):
+    """What a batch has, by offset, each with its size; whole: the size of all that was packed."""
+
+    first: int
+    last: int
+    records: dict[int, tuple[Copy, int]]
+    whole: int
+
+
+def _unpack(data: bytes) -> _Unpacked:
+    header = read_header(data)
+    marker = read_marker(data) if header.attributes & CONTROL else None
+    found: dict[int, tuple[Copy, int]] = {}
+    if marker is not None:
+        found[header.base_offset] = marker_record(marker), 0
+    for record in read_records(data, header) or ():
+        found[record.offset] = (record.key, record.value), _size_of(record)
+    whole = sum(size for _, size in found.values()) if header.codec else 0
+    return _Unpacked(header.base_offset, header.last_offset, found, whole)
 
 
 def _size_of(record: ConsumerRecord) -> int:

@@ -346,10 +346,13 @@ class SharePartition:
         if what is RecordInput.RENEW:
             run.until_ms = now_ms + self.options.record_lock_duration_ms
 
-    def bury(self, dead: Dead) -> None:
+    def bury(self, dead: Iterable[Dead]) -> None:
         """The dead letter queue has them, or cannot have them."""
-        for batch in self._overlapping(dead.first, dead.last):
-            for run in batch.carve(dead.first, dead.last):
+        spans = sorted((one.first, one.last, 0) for one in dead)
+        if not spans:
+            return
+        for batch in self._overlapping(spans[0][0], spans[-1][1]):
+            for run, _ in batch.carve_all(_within(batch, spans)):
                 if run.state is RecordState.ARCHIVING:
                     run.move(RecordInput.BURY)
             batch.join()

@@ -243,8 +243,9 @@ class Shares:
         """Something came to an end: it is written down, kept, and others may have records now."""
         now_ms = self._now_ms()
         self._letters.take(found.key, found.share, now_ms)
-        wall_ms = now_ms + self._clock.wall_offset_ms
-        self._letters.write(found.key, found.share, found.partition, now_ms, wall_ms)
+        if self._letters.waits(found.key):
+            wall_ms = now_ms + self._clock.wall_offset_ms
+            self._letters.write(found.key, found.share, found.partition, now_ms, wall_ms)
         self._keep(found)
         self._letters.tell()
         self._recheck(found)
