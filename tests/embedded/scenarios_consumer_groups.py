@@ -188,6 +188,25 @@ def consumer_assignors_changed(peer):
     peer.ask(enter(group, "m1", [topic]), note="a first one again")
 
 
+@scenario
+def consumer_assignors_tied(peer):
+    """Of as many votes, those of an assignor that nobody has named before count in the target of
+    who names it, and not in what is told of the group.
+    """
+    topics = [peer.topic(base, partitions=3) for base in ("one", "other")]
+    peer.number("topic", *map(peer.id_of, topics))
+    for before, now in (("uniform", "range"), ("range", "uniform")):
+        group = renamed(peer, f"{before}-{now}")
+        known(peer, group, *topics)
+        peer.ask(enter(group, "m1", topics, server_assignor=before))
+        peer.ask(enter(group, "m2", topics, server_assignor=now))
+        describe(peer, group, f"{now} after {before}")
+        peer.ask(beat(group, "m2", 3, server_assignor=before), note="as the other")
+        peer.ask(beat(group, "m2", 4, server_assignor=now), note="and back")
+        peer.ask(beat(group, "m2", 4, server_assignor=now), note="as before")
+        describe(peer, group, f"{now} again")
+
+
 def described_epoch(peer, group):
     asked = m.ConsumerGroupDescribeRequest(group_ids=[group])
     return peer.link().ask(asked, 1).groups[0].members[0].member_epoch

@@ -126,13 +126,18 @@ class ConsumerGroup:
 
     def assignor_with(self, old: ConsumerMember, new: ConsumerMember) -> str | None:
         """The same once `new` is in the place of `old`, which has the assignor of the one whose
-        place it takes.
+        place it takes. Of as many, one that nobody has named before: it comes first in its bucket
+        of a HashMap that is made for those before it, in which both of ours have the same one
+        (Java: ConsumerGroup.computePreferredServerAssignor).
         """
-        wanted = self._assignors()
+        before = self._assignors()
+        wanted = before.copy()
         if old.assignor is not None:
             wanted[old.assignor] -= 1
         if new.assignor is not None:
             wanted[new.assignor] += 1
+            if new.assignor not in before and wanted[new.assignor] == max(wanted.values()):
+                return new.assignor
         return _most_wanted(+wanted)
 
     def _assignors(self) -> Counter[str]:
