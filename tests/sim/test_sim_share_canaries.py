@@ -44,9 +44,9 @@ def give_to_a_second_member(patch):
 def anybody_may_speak(patch):
     """Whose a record is is not looked at; what is over is over."""
 
-    def conclude(self, run, what, now_ms):
+    def conclude(self, run, what, now_ms, **more):
         if run.state is RecordState.ACQUIRED:
-            original(self, run, what, now_ms)
+            original(self, run, what, now_ms, **more)
 
     original = SharePartition._conclude
     patch.setattr(partition, "_check_owner", lambda *_: None)
@@ -90,9 +90,9 @@ def count_nothing(patch):
 def know_no_limit(patch):
     original = SharePartition._conclude
 
-    def conclude(self, run, what, now_ms):
+    def conclude(self, run, what, now_ms, **more):
         count, run.count = run.count, 0
-        original(self, run, what, now_ms)
+        original(self, run, what, now_ms, **more)
         run.count = count
 
     patch.setattr(SharePartition, "_conclude", conclude)
