@@ -64,13 +64,13 @@ class _InsideCall(Call):
             self.future.set_result(message)
 
 
-def ask(server: Serving, node: Node, message: Message, version: int) -> Message:
-    """The node's answer to a request. TimeoutError if it does not come; RuntimeError if nobody
-    serves any more who could give it.
+def ask(server: Serving, whom: Callable[[], Node], message: Message, version: int) -> Message:
+    """The answer of the node that it is then to a request. TimeoutError if it does not come;
+    RuntimeError if nobody serves any more who could give it.
     """
 
     def begin(now_ms: int) -> Future[Message]:
-        call = _InsideCall(node, message, version, now_ms)
+        call = _InsideCall(whom(), message, version, now_ms)
         result = apis.HANDLERS[call.key](call, message)
         if isinstance(result, Message):
             call.answer(result)
@@ -98,17 +98,21 @@ def topic_of(cluster: Cluster, name: str, partition: int = 0) -> Topic:
 def committed(server: Serving, cluster: Cluster, group: str, topic: str) -> list[int | None]:
     """What a group has committed in each partition; LookupError, RefusedError."""
     count = server.call(lambda _now_ms: len(topic_of(cluster, topic).partitions))
-    node = server.call(lambda _now_ms: cluster.nodes.get(cluster.coordinator_of(group)))
-    if node is None:
-        raise RefusedError(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"nobody keeps the group {group!r}: no node that has its journal is up",
-        )
+
+    def keeper() -> Node:
+        node = cluster.nodes.get(cluster.coordinator_of(group))
+        if node is None:
+            raise RefusedError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"nobody keeps the group {group!r}: no node that has its journal is up",
+            )
+        return node
+
     wanted = OffsetFetchRequest.OffsetFetchRequestTopic(
         name=topic, partition_indexes=list(range(count))
     )
     request = OffsetFetchRequest(group_id=group, topics=[wanted])
-    answer = ask(server, node, request, _OFFSET_FETCH_VERSION)
+    answer = ask(server, keeper, request, _OFFSET_FETCH_VERSION)
     assert isinstance(answer, OffsetFetchResponse)
     if answer.error_code:
         code = ErrorCode(answer.error_code)
@@ -171,10 +175,13 @@ def _send(
     records: list[NewRecord],
     wall_ms: int,
 ) -> None:
-    found = cluster.topics.get(topic)
-    leader = cluster.nodes.get(found.partitions[number].leader) if found is not None else None
-    if leader is None:
-        raise RefusedError(ErrorCode.LEADER_NOT_AVAILABLE, f"nobody leads {topic}-{number}")
+    def leader() -> Node:
+        found = cluster.topics.get(topic)
+        node = None if found is None else cluster.nodes.get(found.partitions[number].leader)
+        if node is None:
+            raise RefusedError(ErrorCode.LEADER_NOT_AVAILABLE, f"nobody leads {topic}-{number}")
+        return node
+
     batch = encode_batch((wall_ms, key, value) for key, value in records)
     part = ProduceRequest.PartitionProduceData(index=number, records=batch)
     data = ProduceRequest.TopicProduceData(name=topic, partition_data=[part])

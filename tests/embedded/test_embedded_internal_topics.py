@@ -248,3 +248,31 @@ def test_a_folder_of_which_nothing_says_whose_it_is_is_read_as_a_kafka_does(tmp_
             assert path.read_bytes() == said
             commit(broker, 6)
     assert not list(tmp_path.glob("node-1/*-stray"))
+
+
+def test_what_is_asked_of_whoever_leads_is_asked_of_who_does_then():
+    """`committed_offsets` and `produce` while leaders move: none is refused by who led before."""
+    with EmbeddedBroker(nodes=3) as broker:
+        broker.create_topic("t", replication_factor=3)
+        with kcore.Consumer(bootstrap_servers=broker.bootstrap, group_id="g") as consumer:
+            consumer.assign([kcore.TopicPartition("t", 0)])
+            consumer.commit({kcore.TopicPartition("t", 0): kcore.OffsetAndMetadata(7, "", -1)})
+        over = threading.Event()
+
+        def move():
+            node = 0
+            while not over.is_set():
+                broker.move_leader(OFFSETS_TOPIC, NUMBER, node % 3 + 1)
+                broker.move_leader("t", 0, node % 3 + 1)
+                node += 1
+
+        mover = threading.Thread(target=move)
+        mover.start()
+        try:
+            for _ in range(300):
+                assert committed(broker) == 7
+                broker.produce("t", [(None, b"v")])
+        finally:
+            over.set()
+            mover.join()
+        assert broker.end_offsets("t") == [300]

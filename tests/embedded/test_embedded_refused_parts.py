@@ -155,7 +155,7 @@ def of_confluent(broker):
 def of_kafka_python(broker):
     consumer = kafka_python.KafkaConsumer(
         "t", bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest",
-        retry_backoff_ms=10,
+        retry_backoff_ms=10, metadata_max_age_ms=1_000,  # it may assign before it knows the topic
     )  # fmt: skip
     try:
         while True:

@@ -61,8 +61,8 @@ def test_what_kafka_python_retries_is_retriable_here():
         assert not cls.invalid_metadata or ours.invalid_metadata, name
 
 
-def test_one_class_per_code_from_minus_one_to_133():
-    assert sorted(errors.BrokerResponseError.by_code) == list(range(-1, 134))
+def test_one_class_per_code_from_minus_one_to_136():
+    assert sorted(errors.BrokerResponseError.by_code) == list(range(-1, 137))
     for code, cls in errors.BrokerResponseError.by_code.items():
         assert errors.for_code(code) is cls
         assert cls.errno == code

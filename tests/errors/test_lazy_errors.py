@@ -32,7 +32,7 @@ import kcore.errors
 assert found is kcore.errors.for_code(11), found
 assert issubclass(found, kcore.errors.KafkaError)
 assert kcore.errors.for_code(9_999).errno == 9_999
-assert sorted(kcore.errors.BrokerResponseError.by_code) == list(range(-1, 134))
+assert sorted(kcore.errors.BrokerResponseError.by_code) == list(range(-1, 137))
 """
     subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
 
