@@ -108,3 +108,17 @@ def test_where_all_are_somebody_else_the_bootstrap_is_asked():
         world.settle(now)
         now += 1
     assert world.links.least_loaded(now) == -1
+
+
+def test_who_greeted_at_the_bootstrap_is_asked_before_those_that_were_somebody_else():
+    world = known()
+    world.links.drop(-1, 0)
+    for node in (1, 2):
+        world.ask(node)
+        (connect,) = world.connects()
+        request = world.greeting(connect.link)
+        world.answer(connect.link, request, ApiVersionsResponse(error_code=129))
+        world.settle()
+    later = 60_000  # their backoffs are over, and they were tried before the bootstrap
+    world.open(-1, later)
+    assert world.links.least_loaded(later) == -1
