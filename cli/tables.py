@@ -5,7 +5,9 @@ programs, as JSON: an object on a line for each row.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
+from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
 from rich.console import Console
@@ -91,6 +93,8 @@ class Page:
 
     def __init__(self, *, as_json: bool = False) -> None:
         width = None if output().isatty() else _WIDE
+        if isinstance(sys.stdout, TextIOWrapper):  # which may have few characters (ISO-8859-1)
+            sys.stdout.reconfigure(errors="backslashreplace")
         self._console = _Output(width=width, highlight=False, markup=False)
         self.as_json = as_json
 

@@ -297,3 +297,18 @@ def test_a_group_with_members_is_not_reset(broker):
         assert done.exit_code == 1
         assert "UnknownMemberIdError" in done.stderr
         assert committed(broker, "g") == {T0: 10, T1: 10}
+
+
+def test_a_terminal_that_has_not_all_characters(kcore_broker):
+    kcore_broker.create_topic("t")
+    for group in ("f\u00fcr", "\u65e5\u672c"):
+        with Consumer(bootstrap_servers=kcore_broker.bootstrap, group_id=group) as consumer:
+            consumer.commit({T0: OffsetAndMetadata(4, "", -1)})
+    line = ["groups", "-b", kcore_broker.bootstrap]
+    done = CliRunner(charset="iso-8859-1").invoke(kcore, line)
+    assert done.exit_code == 0, done.output
+    assert [row.split()[0] for row in done.stdout.splitlines()] == [
+        "group",
+        "f\u00fcr",
+        r"\u65e5\u672c",
+    ]
