@@ -22,7 +22,7 @@ from kcore.sim import Fault, Rule
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode as E
 
-SEEDS = 60  # one of the bugs is found by 4 of 100
+SEEDS = 20
 COOPERATIVE = {"assignors": (("cooperative-sticky",),)}
 BY_EPOCHS = {"consumer_share": 1.0}
 AWAITED = {"await_share": 1.0}
@@ -32,13 +32,14 @@ LONG_SESSIONS = {"session_timeout_ms": 20_000}
 
 # Requests linger on connections that were given up, while groups rebalance on others.
 LINGERING = {
-    "faults": {Fault.STALL: 100, Fault.REJOIN: 400},
+    "faults": {Fault.STALL: 100, Fault.REJOIN: 150, Fault.RESUBSCRIBE: 200},
+    "duration_ms": 40_000,
     "request_timeout_ms": 700,
     "fetch_max_wait_ms": 100,
     "heartbeat_interval_ms": 100,
     "session_timeout_ms": 10_000,
     "max_poll_interval_ms": 20_000,
-    "latency_ms": (40, 120),
+    "latency_ms": (80, 120),
     "poll_every_ms": (50, 100),
 }
 # Partitions come and go while commits are tried again.
