@@ -291,8 +291,10 @@ class Links:
         ):
             # Every node worth asking failed lately: the bootstrap addresses are as good a chance.
             second = best_of(self._bootstrap, now_ms, self._rng)
-            if second is not None and (
-                best is None or second.ready or second.tried_at < best.tried_at
+            if best is None or (
+                second is not None
+                and not second.silent(now_ms)
+                and (second.ready or second.tried_at < best.tried_at)
             ):
                 best = second
         return None if best is None else best.key

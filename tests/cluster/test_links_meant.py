@@ -122,3 +122,14 @@ def test_who_greeted_at_the_bootstrap_is_asked_before_those_that_were_somebody_e
     later = 60_000  # their backoffs are over, and they were tried before the bootstrap
     world.open(-1, later)
     assert world.links.least_loaded(later) == -1
+
+
+def test_who_greeted_at_the_bootstrap_and_is_silent_is_not_preferred_to_those_that_failed():
+    world = known()
+    for node in (1, 2):
+        world.fail(node)
+    later = 60_000
+    world.ask(-1, later)  # never answered
+    while not world.links.silent(-1, later):
+        later += 1_000
+    assert world.links.least_loaded(later) in {1, 2}
