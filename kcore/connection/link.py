@@ -113,7 +113,7 @@ class Link:
         self._completed = completed
         self._actions = actions
         self._authentication = authentication
-        self._meant = meant  # None: whoever is there; or it was asked whether it is
+        self._meant = meant  # None: whoever is there
         self._reader = frames.FrameReader(options.max_frame_bytes)
         self._in_flight: deque[Call] = deque()
         self._waiting: deque[Call] = deque()

@@ -14,8 +14,9 @@ from kcore.coordinator.streams.member import StreamsMember
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import OffsetCommitRequest, TxnOffsetCommitRequest
 
-# From this version of OffsetCommit on there is a place for member epochs.
+# From these versions of OffsetCommit and TxnOffsetCommit on there are words for member epochs.
 _MEMBER_EPOCH_VERSION: Final = 9
+_TXN_MEMBER_EPOCH_VERSION: Final = 6
 
 Commit = OffsetCommitRequest | TxnOffsetCommitRequest
 
@@ -24,7 +25,8 @@ def knows_groups(request: Commit, version: int) -> bool:
     """Whether who asks in this version knows groups by members' epochs, and that they may be gone
     (KIP-848, KIP-1319); else it is told so in the words of older groups.
     """
-    return version >= (_MEMBER_EPOCH_VERSION if isinstance(request, OffsetCommitRequest) else 6)
+    commit = isinstance(request, OffsetCommitRequest)
+    return version >= (_MEMBER_EPOCH_VERSION if commit else _TXN_MEMBER_EPOCH_VERSION)
 
 
 def check_commit(

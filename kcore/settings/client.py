@@ -35,6 +35,8 @@ class ClientConfig(Value):
     bootstrap_timeout_ms: how long the constructor looks for a broker when api_version is None.
     api_version: the broker release the user states, and no more is spoken than what it had; None:
     found out by asking.
+    metadata_cluster_check_enable: brokers are told which node of which cluster they are taken for,
+    and who is another is asked nothing (KIP-1242, brokers since 4.4).
     proxy_url: the kcore.settings.proxies.Proxy that all connections go through; None: none.
     proxy_ssl_cafile: PEM of the authorities to trust of an https:// one; None: the system's.
     ssl_*: what kcore.transports.tls.TlsOptions says of them, without the prefix.
