@@ -192,7 +192,7 @@ class Asking:
         self._places = places
         self._deadline_ms = deadline_ms
         self._open: dict[Key, None] = dict.fromkeys(ask.keys)
-        self._under_way: dict[Key, None] = {}
+        self._under_way: dict[Key, int] = {}  # the node that was asked
         self._doubtful: set[Key] = set()
         self._unknown: dict[Key, int] = {}
         self._why: dict[Key, KafkaError] = {}
@@ -285,7 +285,7 @@ class Asking:
         )
         for key in keys:
             del self._open[key]
-            self._under_way[key] = None
+            self._under_way[key] = node
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -390,7 +390,8 @@ class Asking:
             if why is not None:
                 words += f": {why}"
             elif key in self._under_way:
-                words += ": it was asked, and not answered"
+                where = places.network.address(self._under_way[key]) or "who was asked"
+                words += f": {where} did not answer {self.ask.api.name} in time"
             else:
                 words += f": {self.ask.route.value} could not be reached"
             if self.ask.changes and (key in self._under_way or key in self._doubtful):

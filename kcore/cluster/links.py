@@ -187,7 +187,7 @@ class Links:
         self.sends += 1
         limit = self._config.link.request_timeout_ms if timeout_ms is None else timeout_ms
         call = Call(
-            api, build, done, now_ms + limit, max_version, answered=answered, standing=standing
+            api, build, done, now_ms, limit, max_version, answered=answered, standing=standing
         )
         entry = self._nodes.get(node)
         if entry is None or self._closed:

@@ -134,7 +134,8 @@ class Network(Protocol):
         answered: bool = True,
         standing: Standing | None = None,
     ) -> None:
-        """Ask `node`. `timeout_ms` counts from now; default: the configured request timeout.
+        """Ask `node`. `timeout_ms` (default: the configured request timeout) is how long it may
+        take until it is written, and from then on until it is answered.
 
         answered: False for a request that brokers do not answer (Produce with acks=0): `done` takes
         an answer with neither body nor error once it is written.

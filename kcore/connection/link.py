@@ -222,6 +222,8 @@ class Link:
             call = self._waiting[0]
             try:
                 call.version = self.version_of(call.api, call.max_version)
+                # The time that a link took to get ready is not its broker's: see Call.
+                call.expires_at = now_ms + call.limit_ms
                 self._write(call, call.build(call.version), now_ms)
             except (UnsupportedVersionError, UsageError) as error:  # not to be written: no answer
                 self._completed.append((call, Answer(None, error, -1, self.node)))
@@ -419,7 +421,7 @@ class Link:
 
     def _write_own(self, message: Any, version: int, expires_at: int, now_ms: int) -> None:
         """A request of the link itself: its answer goes to no room."""
-        call = Call(ApiKey(message.API_KEY), never_built, never_done, expires_at, None)
+        call = Call(ApiKey(message.API_KEY), never_built, never_done, 0, expires_at, None)
         call.version = version
         self._write(call, message, now_ms)
 

@@ -10,7 +10,9 @@ from kcore.wire.apis import ApiKey
 
 
 class Call:
-    """A request on its way: what to ask, who takes the answer, and until when it may wait."""
+    """A request on its way: what to ask, who takes the answer, and until when it may wait: so long
+    to be written, and as long for its answer from then on (as Java counts it).
+    """
 
     __slots__ = (
         "answered",
@@ -19,6 +21,7 @@ class Call:
         "correlation_id",
         "done",
         "expires_at",
+        "limit_ms",
         "max_version",
         "standing",
         "version",
@@ -30,7 +33,8 @@ class Call:
         api: ApiKey,
         build: Build,
         done: Done,
-        expires_at: int,
+        now_ms: int,
+        limit_ms: int,
         max_version: int | None,
         *,
         answered: bool = True,
@@ -40,7 +44,8 @@ class Call:
         self.api = api
         self.build = build
         self.done = done
-        self.expires_at = expires_at
+        self.expires_at = now_ms + limit_ms
+        self.limit_ms = limit_ms
         self.max_version = max_version
         self.standing = standing
         self.version = -1

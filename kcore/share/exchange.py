@@ -24,6 +24,7 @@ from kcore.errors import (
     ShareSessionNotFoundError,
     UnsupportedVersionError,
 )
+from kcore.fetch.config import FETCH_SLACK_MS
 from kcore.share.acknowledgements import Sheet
 from kcore.share.answers import Answers
 from kcore.share.context import ShareContext
@@ -240,7 +241,11 @@ class Exchange:
                 names = {(topic, tp.partition): tp for tp, topic in asked + told}
                 self._answers.take_fetch(node, names, riding, answer.body, now_ms, at_ms)
 
-        self._ctx.network.send(node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms)
+        # A broker may keep it for so long, and what rides on it is lost with it.
+        timeout_ms = max(config.request_timeout_ms, config.fetch_max_wait_ms + FETCH_SLACK_MS)
+        self._ctx.network.send(
+            node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms, timeout_ms=timeout_ms
+        )
         # Behind it: see ClientCore.handle_interrupted.
         node.sent(sheets, left, fetching=True)
         self._note_sent(sheets)

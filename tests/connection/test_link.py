@@ -78,7 +78,7 @@ class Peer:
 
     def send(self, api=ApiKey.METADATA, build=None, now=0, timeout=30_000, cap=None):
         call = Call(
-            api, build or (lambda _: MetadataRequest(topics=[])), self.done, now + timeout, cap
+            api, build or (lambda _: MetadataRequest(topics=[])), self.done, now, timeout, cap
         )
         self.link.send(call, now)
         return call
@@ -290,6 +290,31 @@ def test_a_call_that_waited_too_long_fails_alone():
     assert len(peer.requests()) == 1
 
 
+def test_what_waited_for_the_link_has_its_whole_time_for_the_answer():
+    """It ended the link that had just got ready, and so did whatever waited for the next one: where
+    setting up took half a request's time, nothing was ever answered (Java counts from the writing).
+    """
+    peer = Peer()
+    call = peer.send(timeout=500)
+    peer.greet(450)
+    assert call.expires_at == peer.link.deadline() == 950
+    peer.link.handle_deadline(949)
+    assert not peer.link.ended
+    (request,) = peer.requests()
+    peer.answer(request, MetadataResponse(), now=949)
+    (answer,) = peer.answers()
+    assert answer.error is None
+
+
+def test_what_waited_for_a_throttle_has_its_whole_time_for_the_answer():
+    peer = Peer()
+    peer.greet(throttle=400)
+    peer.send(timeout=500)
+    peer.link.handle_deadline(400)
+    assert len(peer.requests()) == 1
+    assert peer.link.deadline() == 900
+
+
 @pytest.mark.parametrize(("throttle", "until"), [(300, 1_300), (2**31 - 1, 61_000)])
 def test_a_throttled_link_holds_back_but_never_for_good(throttle, until):
     peer = Peer()
@@ -471,7 +496,7 @@ class Asking:
 def standing(peer, **given):
     question = Asking(**given)
     call = Call(
-        ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(), peer.done, 500, None, standing=question
+        ApiKey.HEARTBEAT, lambda _: HeartbeatRequest(), peer.done, 0, 500, None, standing=question
     )
     peer.link.send(call, 0)
     return call, question

@@ -283,7 +283,7 @@ def test_sessions_are_renewed_with_a_context_of_their_own():
     peer.accept(9_800, session_lifetime_ms=10_000)
     assert peer.link.state is LinkState.READY
     assert [call.api_key for call in peer.requests()] == [3]
-    assert peer.link.deadline() == 69_600
+    assert peer.link.deadline() == 69_800
 
 
 def test_a_renewal_for_which_there_is_no_ticket():

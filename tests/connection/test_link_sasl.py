@@ -316,7 +316,7 @@ def test_each_renewal_takes_a_token_of_its_own():
     assert request.message.auth_bytes == b"n,,\1auth=Bearer second\1\1"
     assert peer.link.state is LinkState.READY
     assert [call.api_key for call in peer.requests()] == [3]
-    assert peer.link.deadline() == 69_600
+    assert peer.link.deadline() == 69_700
 
 
 def test_a_renewal_without_a_token_ends_after_the_request_timeout():

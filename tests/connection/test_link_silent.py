@@ -13,6 +13,7 @@ def send_silent(peer):
         ApiKey.METADATA,
         lambda _: MetadataRequest(topics=[]),
         peer.done,
+        0,
         30_000,
         None,
         answered=False,

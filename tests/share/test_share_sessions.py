@@ -273,6 +273,17 @@ def test_a_fetch_without_an_answer_begins_anew(cluster, world, end):
     assert values(client.polled(8_000)) == list(range(10))
 
 
+def test_a_fetch_that_is_kept_and_comes_late_is_waited_for(cluster, world):
+    """What rides on it would be lost: who has said it is told that it is in doubt."""
+    answers = iter([SILENT])
+    cluster.script[ApiKey.SHARE_FETCH] = lambda *_: next(answers, None)
+    options = {"request_timeout_ms": 500, "fetch_max_wait_ms": 400}
+    client = ShareClient(world, options).subscribe("t")
+    assert client.polled(5_000) == []
+    assert cluster.count(ApiKey.SHARE_FETCH) == 1
+    assert values(client.polled(3_000)) == list(range(10))
+
+
 def test_a_fetch_that_failed_is_tried_again_though_nobody_polls_again(cluster, world):
     """Whoever waits in a poll makes no other one meanwhile."""
     refused = m.ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)

@@ -7,7 +7,7 @@ import pytest
 from sim_runs import all_but_later, drawn, drawn_of, run, well
 
 from kcore.sim import Fault, Plan, faults_of, plan_of
-from kcore.sim.plan import CONSUMER_SINCE, NodeTime, upgrading
+from kcore.sim.plan import CONSUMER_SINCE, NodeTime, exact, shared, upgrading
 from kcore.sim.trace import What
 
 # Members have no more time for a rebalance than a heartbeat and some polls take.
@@ -15,6 +15,17 @@ PRESSED = {
     "session_timeout_ms": 10_000,
     "max_poll_interval_ms": 5_000,
     "heartbeat_interval_ms": 3_333,
+}
+
+
+# Setting up a connection takes the time of half a request or more, and a request that a broker
+# keeps more than the time of one.
+FAR = {
+    "faults": {},
+    "request_timeout_ms": 500,
+    "fetch_max_wait_ms": 400,
+    "latency_ms": (80, 160),
+    "split_share": 0.0,  # a quarter of a message would take as long
 }
 
 
@@ -208,6 +219,16 @@ def test_coordinators_with_clocks_that_drift_and_differ_settle():
 def test_several_groups_read_the_same_records():
     outcome = well(run(Plan(seed=4, members=6, groups=3, partitions=4, brokers=2)))
     assert outcome.counts["delivered"] >= 3 * outcome.counts["records"]
+
+
+@pytest.mark.parametrize("kind", ["groups", "share", "exact"])
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_clients_get_on_where_brokers_are_far_for_the_time_that_requests_have(seed, kind):
+    """Requests that had waited for their link ended it as soon as it was there, time and again."""
+    plan = plan_of(random.Random, seed)
+    if kind != "groups":
+        plan = (shared if kind == "share" else exact)(plan, random.Random)
+    well(run(replace(plan, **FAR)))
 
 
 @pytest.mark.slow
