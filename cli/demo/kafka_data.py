@@ -6,11 +6,12 @@ Another project's client on purpose: what kcore reads is not what kcore wrote.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
+    KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
@@ -25,6 +26,7 @@ QUIET: Final[dict[str, str | int]] = {
 }  # librdkafka writes to standard error when a broker goes away
 POLL_EVERY: Final = 10_000  # records between two looks at the producer's deliveries
 LEADER_POLL_S: Final = 0.05
+_DROPPED: Final = KafkaError._DESTROY_BROKER  # noqa: SLF001 - named so
 
 
 class KafkaDataError(RuntimeError):
@@ -43,15 +45,48 @@ def create_topic(
     topic = NewTopic(
         name, num_partitions=partitions, replication_factor=replication, config=dict(configs or {})
     )
+    attempts = 0
+
+    def create() -> None:
+        nonlocal attempts
+        attempts += 1
+        try:
+            admin.create_topics([topic], request_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+        except KafkaException as refused:
+            if attempts == 1 or _code(refused) != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+
+    def look() -> Any:
+        return admin.list_topics(name, timeout=TIMEOUT_S)
+
     try:
-        admin.create_topics([topic], request_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+        _until_heard(create)
         deadline_s = time.monotonic() + TIMEOUT_S
-        while not _has_leaders(admin.list_topics(name, timeout=TIMEOUT_S), name, partitions):
+        while not _has_leaders(_until_heard(look), name, partitions):
             if time.monotonic() > deadline_s:
                 raise KafkaDataError(f"topic {name}: no leaders after {TIMEOUT_S:.0f} s")
             time.sleep(LEADER_POLL_S)
     except KafkaException as refused:
         raise KafkaDataError(f"topic {name}: {refused}") from refused
+
+
+def _until_heard(ask: Callable[[], Any]) -> Any:
+    """What comes of it; asked again where librdkafka has dropped the broker that it was asking.
+
+    It drops those that an answer does not list, with what they were asked, and a node that has just
+    started lists only those nodes of which it has heard by then.
+    """
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return ask()
+        except KafkaException as failed:
+            if _code(failed) != _DROPPED or time.monotonic() > deadline_s:
+                raise
+
+
+def _code(failed: KafkaException) -> int:
+    return int(failed.args[0].code())
 
 
 def _has_leaders(metadata: Any, name: str, partitions: int) -> bool:
@@ -138,7 +173,9 @@ def group_offsets(bootstrap: str, group: str, topic: str) -> dict[int, int]:
     admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
     asked = [ConsumerGroupTopicPartitions(group)]
     try:
-        answer = admin.list_consumer_group_offsets(asked)[group].result(TIMEOUT_S)
+        answer = _until_heard(
+            lambda: admin.list_consumer_group_offsets(asked)[group].result(TIMEOUT_S)
+        )
     except KafkaException as refused:
         raise KafkaDataError(f"group {group}: {refused}") from refused
     parts = (part for part in answer.topic_partitions if part.topic == topic and part.offset >= 0)
@@ -148,8 +185,12 @@ def group_offsets(bootstrap: str, group: str, topic: str) -> dict[int, int]:
 def coordinator_of(bootstrap: str, group: str) -> int:
     """The id of the node that keeps a group. Raises KafkaDataError."""
     admin = AdminClient(QUIET | {"bootstrap.servers": bootstrap})
-    try:
+
+    def describe() -> Any:
         found = admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
-        return int(found.result(TIMEOUT_S).coordinator.id)
+        return found.result(TIMEOUT_S)
+
+    try:
+        return int(_until_heard(describe).coordinator.id)
     except KafkaException as refused:
         raise KafkaDataError(f"group {group}: {refused}") from refused
