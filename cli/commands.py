@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kcore.cli import endings, local, reading
 from kcore.cli.formats import FormatError, Formatter, as_typed, formatter
 from kcore.limits import MAX_INT16
+
+if TYPE_CHECKING:
+    from kcore.cli.consume import ConsumeOptions
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
@@ -83,7 +86,7 @@ def kcore() -> None:
 
 
 @kcore.command()
-@click.argument("topic")
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...", callback=reading.patterns)
 @BOOTSTRAP
 @click.option("-g", "--group", metavar="GROUP", help="Join this group and commit what was printed.")
 @click.option("--share", is_flag=True, help="GROUP is a share group (KIP-932).")
@@ -114,6 +117,14 @@ def kcore() -> None:
     default=0,
     help="Stop after that many; 0: never.",
 )
+@click.option(
+    "--to",
+    "stop",
+    metavar="DATE|OFFSET",
+    callback=reading.stop,
+    help="Stop before that OFFSET of each partition, or before records of that time (or of a later "
+    "one; at the end, where there are none).",
+)
 @click.option("-e", "--exit", "stop_at_end", is_flag=True, help="Stop at the end of the topic.")
 @click.option(
     "-f",
@@ -138,15 +149,20 @@ def consume(
     share: bool,
     **given: Any,
 ) -> None:
-    """Print the records of TOPIC, as a member of a group or alone."""
+    """Print the records of each TOPIC, as a member of a group or alone.
+
+    '^REGEX' stands for all topics whose names it matches, but not Kafka's own.
+    """
     from kcore.cli.consume import ConsumeOptions  # noqa: PLC0415
     from kcore.cli.consume import consume as run_consume  # noqa: PLC0415
     from kcore.cli.consume_share import consume_share  # noqa: PLC0415
 
     options = ConsumeOptions(settings=settings, **given)
     if share:
-        _check_share(context, options.group)
+        _check_share(context, options)
         sys.exit(endings.run(lambda: consume_share(options, format_, endings.output())))
+    if options.partitions and (len(options.topics) > 1 or options.pattern is not None):
+        raise click.UsageError("--partition is of one TOPIC")
     if options.group is not None and options.partitions:
         raise click.UsageError("a group assigns the partitions itself: --partition is without it")
     if options.group is not None and reading.is_place(options.start):
@@ -154,16 +170,19 @@ def consume(
     sys.exit(endings.run(lambda: run_consume(options, format_, endings.output())))
 
 
-def _check_share(context: click.Context, group: str | None) -> None:
+def _check_share(context: click.Context, options: ConsumeOptions) -> None:
     """UsageError: what goes without share groups."""
     why = {
         "start": "a share group begins where its share.auto.offset.reset says: --from is without it"
         " (`kcore groups GROUP --reset-to` puts it elsewhere)",
         "partitions": "a group assigns the partitions itself: --partition is without it",
+        "stop": "a share group has no end that a member could see: --to is without it",
         "stop_at_end": "a share group has no end that a member could see: --exit is without it",
     }
-    if group is None:
+    if options.group is None:
         raise click.UsageError("--share takes a --group")
+    if options.pattern is not None:
+        raise click.UsageError("a share group takes no patterns: name its topics")
     for name, text in why.items():
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError(text)

@@ -5,13 +5,15 @@ What was printed is what gets committed: offsets move only behind records that l
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError, held
+from kcore.cli.places import ends, seek
 from kcore.cli.reading import is_number, is_place
 from kcore.errors import (
     CommitFailedError,
@@ -34,20 +36,40 @@ COMMIT_EVERY_S: Final = 1.0
 _POLICIES: Final = frozenset({"auto_offset_reset", "out_of_range_reset"})
 
 
+def is_pattern(topic: str) -> bool:
+    """Whether it stands for all topics that it matches: no name begins so."""
+    return topic.startswith("^")
+
+
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """What was asked for. `start` is earliest, latest, by_duration:..., an offset, -N (the last N
-    of each partition), or @MS (from that time on); `count` 0 is without end.
+    """What was asked for. `topics` are names, or regular expressions that begin with ^; `start` is
+    earliest, latest, by_duration:..., an offset, -N (the last N of each partition), or @MS (from
+    that time on), `stop` an offset or @MS; `count` 0 is without end.
     """
 
-    topic: str
+    topics: tuple[str, ...]
     bootstrap: str
     group: str | None = None
     partitions: tuple[int, ...] = ()
     start: str = "latest"
     count: int = 0
+    stop: str | None = None
     stop_at_end: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def pattern(self) -> str | None:
+        """What all names match; None: they are names."""
+        if not any(map(is_pattern, self.topics)):
+            return None
+        each = (name if is_pattern(name) else f"{re.escape(name)}$" for name in self.topics)
+        return "|".join(f"(?:{one})" for one in each)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether partitions have ends here."""
+        return self.stop_at_end or self.stop is not None
 
     @property
     def by_nearest(self) -> bool:
@@ -85,40 +107,39 @@ def open_consumer(options: ConsumeOptions) -> Consumer:
 
 
 def _begin(consumer: Consumer, options: ConsumeOptions, printer: Printer) -> None:
-    known = consumer.partitions_for_topic(options.topic)
+    known = _known(consumer, options)
+    if not all(known.values()):
+        missing = next(name for name, numbers in known.items() if not numbers)
+        raise RefusalError(f"there is no topic {missing!r} at {options.bootstrap}")
     if not known:
-        raise RefusalError(f"there is no topic {options.topic!r} at {options.bootstrap}")
+        what = " ".join(options.topics)
+        raise RefusalError(f"no topic at {options.bootstrap} matches {what!r}")
     if options.group is not None:
-        consumer.subscribe([options.topic], listener=printer)
+        pattern = options.pattern
+        names = options.topics if pattern is None else ()
+        consumer.subscribe(names, pattern=pattern, listener=printer)
         return
-    wanted = options.partitions or tuple(sorted(known))
-    strangers = sorted(set(wanted) - set(known))
-    if strangers:
-        raise RefusalError(f"{options.topic} has no partition {strangers[0]}: {len(known)} in all")
-    partitions = [TopicPartition(options.topic, number) for number in wanted]
+    if options.partitions:
+        ((topic, numbers),) = known.items()
+        strangers = sorted(set(options.partitions) - numbers)
+        if strangers:
+            raise RefusalError(f"{topic} has no partition {strangers[0]}: {len(numbers)} in all")
+        known = {topic: set(options.partitions)}
+    partitions = _partitions(known)
     consumer.assign(partitions)
-    _seek(consumer, options.start, partitions)
+    seek(consumer, options.start, partitions)
 
 
-def _seek(consumer: Consumer, start: str, partitions: Sequence[TopicPartition]) -> None:
-    if start == "earliest":
-        consumer.seek_to_beginning(*partitions)
-    elif start == "latest":
-        consumer.seek_to_end(*partitions)
-    elif start.startswith("-"):
-        begins = consumer.beginning_offsets(partitions)
-        for partition, end in consumer.end_offsets(partitions).items():
-            consumer.seek(partition, max(begins[partition], end + int(start)))
-    elif start.startswith("@"):
-        times = dict.fromkeys(partitions, int(start[1:]))
-        for partition, found in consumer.offsets_for_times(times).items():
-            if found is None:
-                consumer.seek_to_end(partition)
-            else:
-                consumer.seek(partition, found.offset)
-    elif is_place(start):  # by duration begins where nothing is sought
-        for partition in partitions:
-            consumer.seek(partition, int(start))
+def _known(consumer: Consumer, options: ConsumeOptions) -> dict[str, set[int]]:
+    """The partitions of each topic that is wished for."""
+    names: Iterable[str] = options.topics
+    if options.pattern is not None:
+        names = sorted(filter(re.compile(options.pattern).match, consumer.topics()))
+    return {name: consumer.partitions_for_topic(name) for name in names}
+
+
+def _partitions(known: Mapping[str, set[int]]) -> list[TopicPartition]:
+    return [TopicPartition(name, number) for name in known for number in sorted(known[name])]
 
 
 class Printer:
@@ -136,6 +157,7 @@ class Printer:
         self._printed = 0
         self._uncommitted: dict[TopicPartition, OffsetAndMetadata] = {}
         self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
+        self._look_at_s = 0.0
         self._ends: dict[TopicPartition, int] = {}
         self._failure: KafkaError | None = None  # of a commit inside a poll
 
@@ -158,16 +180,23 @@ class Printer:
             self._take_what_is_new()
 
     def _take_what_is_new(self) -> None:
-        """Partitions that the topic has got meanwhile, as a group would: from their beginning."""
+        """Partitions and topics that there are meanwhile, as a group would: from their beginning.
+        Metadata says of partitions, and is asked for now and then; of topics the cluster is asked.
+        """
         options = self._options
-        if options.group is not None or options.partitions or options.stop_at_end:
+        if options.group is not None or options.partitions or options.bounded:
             return
+        if options.pattern is not None:
+            if time.monotonic() < self._look_at_s:
+                return
+            every_ms: Any = self._consumer.config["metadata_max_age_ms"]
+            self._look_at_s = time.monotonic() + every_ms / 1_000
         try:
-            known = self._consumer.partitions_for_topic(options.topic)
-        except KafkaError:  # it is gone, and nobody says whether it is there again
+            known = _known(self._consumer, options)
+        except KafkaError:  # one is gone, and nobody says whether it is there again
             return
         assigned = self._consumer.assignment()
-        new = {TopicPartition(options.topic, number) for number in known} - assigned
+        new = [partition for partition in _partitions(known) if partition not in assigned]
         if new:
             self._consumer.assign([*assigned, *new])
             self._consumer.seek_to_beginning(*new)
@@ -176,7 +205,7 @@ class Printer:
         """Whether `count` records were printed, or (if asked for) every partition is at its end."""
         if self._options.count and self._printed >= self._options.count:
             return True
-        return self._options.stop_at_end and self._at_end()
+        return self._options.bounded and self._at_end()
 
     def commit(self) -> None:
         """Commit behind what was printed; without a group there is nothing to do. While the group
@@ -234,6 +263,13 @@ class Printer:
                 print(text, file=sys.stderr)
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
+        if self._options.bounded:
+            end = self._end_of([partition])[partition]
+            if records[-1].offset >= end:
+                self._consumer.pause(partition)  # others may still have some
+                records = [record for record in records if record.offset < end]
+                if not records:
+                    return
         with held():
             for record in records:
                 self._out.write(self._format(record))
@@ -242,13 +278,18 @@ class Printer:
             last = records[-1]
             self._uncommitted[partition] = OffsetAndMetadata(last.offset + 1, "", -1)
 
-    def _at_end(self) -> bool:
+    def _end_of(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The ends are those of when a partition was assigned: a busy topic has an end, too."""
-        assigned = self._consumer.assignment()
-        new = [partition for partition in assigned if partition not in self._ends]
+        new = [partition for partition in partitions if partition not in self._ends]
         if new:
-            self._ends.update(self._consumer.end_offsets(new))
-        return bool(assigned) and all(self._position(tp) >= self._ends[tp] for tp in assigned)
+            options = self._options
+            self._ends.update(ends(self._consumer, options.stop, options.stop_at_end, new))
+        return self._ends
+
+    def _at_end(self) -> bool:
+        assigned = self._consumer.assignment()
+        known = self._end_of(assigned)
+        return bool(assigned) and all(self._position(tp) >= known[tp] for tp in assigned)
 
     def _position(self, partition: TopicPartition) -> int:
         try:

@@ -38,7 +38,7 @@ def open_share_consumer(options: ConsumeOptions) -> ShareConsumer:
         "client_id": "kcore-consume",
         "share_acknowledgement_mode": "explicit",
     }
-    return ShareConsumer(options.topic, **(settings | dict(options.settings)))
+    return ShareConsumer(*options.topics, **(settings | dict(options.settings)))
 
 
 class SharePrinter:

@@ -145,6 +145,32 @@ def start(_context: click.Context, _parameter: click.Parameter, text: str) -> st
     raise click.BadParameter(f"{why}, 2026-01-31T12:00 or @1769860800000 (ms)")
 
 
+def stop(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Where to end: an offset or a time."""
+    if text is None or (is_place(text) and text[0] != "-" and int(text.strip("@")) <= MAX_INT64):
+        return text
+    try:
+        found = moment(text)
+    except ValueError as wrong:
+        raise click.BadParameter(f"{text!r}: {wrong}") from wrong
+    if found is None:
+        why = f"{text!r} is no offset, nor as 2026-01-31T12:00 or @1769860800000 (ms)"
+        raise click.BadParameter(why)
+    return found
+
+
+def patterns(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Names of topics, and regular expressions."""
+    for text in given:
+        try:
+            re.compile(text if text.startswith("^") else "")
+        except re.error as wrong:
+            raise click.BadParameter(f"{text!r} is no regular expression: {wrong}") from wrong
+    return tuple(dict.fromkeys(given))
+
+
 def reset(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
     """Where a group is put: the same, or so many records on or back."""
     if text is None or (text[:1] in {"+", "-"} and is_number(text[1:])):

@@ -9,7 +9,7 @@ from kcore.cli.commands import kcore
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("consume", "Missing argument 'TOPIC'"),
+        ("consume", "Missing argument 'TOPIC...'"),
         ("consume t", "--bootstrap"),
         ("consume t -b h:1 --from yesterday", "neither earliest, latest nor an offset"),
         ("consume t -b h:1 --from ²", "neither earliest, latest nor an offset"),
@@ -45,6 +45,14 @@ from kcore.cli.commands import kcore
         ("consume t -b h:1 --share -g g --from latest", "share.auto.offset.reset"),
         ("consume t -b h:1 --share -g g -p 0", "--partition is without it"),
         ("consume t -b h:1 --share -g g --exit", "--exit is without it"),
+        ("consume t -b h:1 --share -g g --to 7", "--to is without it"),
+        ("consume ^t -b h:1 --share -g g", "takes no patterns"),
+        ("consume ^( -b h:1", "'^(' is no regular expression"),
+        ("consume t u -b h:1 -p 0", "--partition is of one TOPIC"),
+        ("consume ^t -b h:1 -p 0", "--partition is of one TOPIC"),
+        ("consume t -b h:1 --to -3", "'-3' is no offset, nor as"),
+        ("consume t -b h:1 --to latest", "'latest' is no offset, nor as"),
+        ("consume t -b h:1 --to 2026-02-31", "'2026-02-31': day is out of range"),
         ("consume t -b h:1 --share -g g -X auto_offset_reset=earliest", "auto_offset_reset"),
         ("consume t -b h:1 -X nonsense", "is not NAME=VALUE"),
         ("consume t -b h:1 -X =v", "'=v' is not NAME=VALUE"),

@@ -125,7 +125,7 @@ def test_what_is_gone_begins_with_the_nearest_that_is_left(broker):
 
 
 def test_beyond_the_end_it_waits_there(broker):
-    options = ConsumeOptions("t", broker.bootstrap, partitions=(0,), start="12")
+    options = ConsumeOptions(("t",), broker.bootstrap, partitions=(0,), start="12")
     with open_consumer(options) as consumer:
         consumer.assign([TopicPartition("t", 0)])
         consumer.seek(TopicPartition("t", 0), 12)
@@ -155,7 +155,7 @@ def test_partitions_that_come_later_are_read_from_their_beginning(
     """What was written there was never printed. Not where partitions are named, or it ends."""
     monkeypatch.setattr(module, "COMMIT_EVERY_S", 0.0)
     settings = {"metadata_max_age_ms": 50}
-    options = ConsumeOptions("t", broker.bootstrap, start=start, settings=settings, **more)
+    options = ConsumeOptions(("t",), broker.bootstrap, start=start, settings=settings, **more)
     out = io.BytesIO()
     with open_consumer(options) as consumer:
         printer = Printer(consumer, options, formatter("%p/%o "), out)
@@ -180,7 +180,7 @@ def test_a_topic_that_is_gone_is_waited_for(monkeypatch):
     consumer = Mock(**{
         "poll.return_value": {}, "partitions_for_topic.side_effect": KafkaTimeoutError("gone")
     })  # fmt: skip
-    Printer(consumer, ConsumeOptions("t", "h:1"), str, io.BytesIO()).step()
+    Printer(consumer, ConsumeOptions(("t",), "h:1"), str, io.BytesIO()).step()
     consumer.partitions_for_topic.assert_called_once_with("t")
     consumer.assign.assert_not_called()
 
@@ -202,7 +202,7 @@ def test_a_log_that_was_cut_off_goes_on_where_it_parts(capsys):
             "beginning_offsets.return_value": {cut: 2},
             "end_offsets.return_value": {cut: 9},
         })  # fmt: skip
-        printer = Printer(consumer, ConsumeOptions("t", "h:1", start="5"), str, io.BytesIO())
+        printer = Printer(consumer, ConsumeOptions(("t",), "h:1", start="5"), str, io.BytesIO())
         printer.step()
         consumer.seek.assert_called_once_with(cut, place)
         assert capsys.readouterr().err == f"kcore: t-0 was truncated: going on at {place}\n"
@@ -216,6 +216,6 @@ def test_a_leader_that_has_it_after_all_is_left_alone(capsys):
         "beginning_offsets.return_value": {at: 2},
         "end_offsets.return_value": {at: 9},
     })  # fmt: skip
-    Printer(consumer, ConsumeOptions("t", "h:1", start="5"), str, io.BytesIO()).step()
+    Printer(consumer, ConsumeOptions(("t",), "h:1", start="5"), str, io.BytesIO()).step()
     consumer.seek.assert_not_called()
     assert capsys.readouterr().err == ""

@@ -53,7 +53,7 @@ def test_what_could_not_be_written_is_not_accepted(broker):
                 raise OSError("no room")
             return super().write(data)
 
-    options = ConsumeOptions("t", broker.bootstrap, group="g")
+    options = ConsumeOptions(("t",), broker.bootstrap, group="g")
     with open_share_consumer(options) as consumer:
         out = Full()
         printer = SharePrinter(consumer, 0, lambda record: record.value + b"\n", out)

@@ -50,7 +50,7 @@ class MadeUpConsumer:
 
 
 def printer(consumer, out=None, **options):
-    given = {"topic": "t", "bootstrap": "h:1", "group": "g"} | options
+    given = {"topics": ("t",), "bootstrap": "h:1", "group": "g"} | options
     return Printer(
         consumer, ConsumeOptions(**given), lambda record: record.value, out or io.BytesIO()
     )
@@ -200,7 +200,7 @@ def test_a_member_that_comes_and_takes_its_time_ends_nothing(kcore_broker, strat
         "heartbeat_interval_ms": 50,
     }
     options = ConsumeOptions(
-        "reb", kcore_broker.bootstrap, strategy, start="earliest", settings=settings
+        ("reb",), kcore_broker.bootstrap, strategy, start="earliest", settings=settings
     )
     with open_consumer(options) as consumer:
         prints = Printer(consumer, options, lambda record: b"", io.BytesIO())

@@ -88,6 +88,6 @@ def test_where_records_are_gone_it_goes_on_with_those_of_that_time(broker):
 @pytest.mark.parametrize("group", [None, "g"])
 def test_kcore_consume_takes_it(broker, group):
     out = io.BytesIO()
-    asked = ConsumeOptions("t", broker.bootstrap, group, start=HOUR, stop_at_end=True)
+    asked = ConsumeOptions(("t",), broker.bootstrap, group, start=HOUR, stop_at_end=True)
     assert consume(asked, formatter("value"), out) == 0
     assert out.getvalue() == b"30\n10\n"

@@ -45,6 +45,23 @@ def test_consume_json_with_max(kafka, topic):
     assert [record["topic"] for record in printed] == [topic] * 3
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_topics_of_a_pattern_up_to_a_place(kafka, topic, names, protocol):
+    other = f"{names.topic}-other"
+    kafka.create_topic(other, 1)
+    kafka.produce(other, [(None, b"v")] * 9)
+    line = (f"^{names.topic}", "-b", kafka.bootstrap, "--from", "earliest", "--format", "%t/%p/%o ")
+    partitions = (f"{topic}/0", f"{topic}/1", f"{other}/0")
+    expected = sorted(f"{name}/{at}" for name in partitions for at in range(3))
+    member = ("-g", names.group, "-X", f"group_protocol={protocol}")
+    for group in ((), member):
+        done = run("consume", *line, "--to", "3", *group)
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.split()) == expected
+    rest = run("consume", *line, *member, "--to", "2999-01-01")
+    assert len(rest.stdout.split()) == 2 + 2 + 6
+
+
 def test_a_topic_is_copied_as_json(kafka, topic, names):
     copy = f"{names.topic}-copy"
     kafka.create_topic(copy, 2)
