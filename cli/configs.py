@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kcore.cli.endings import DONE
+from kcore.cli.endings import DONE, Attempts
 from kcore.cli.groups import open_admin
 from kcore.cli.tables import Cell, Page, table
+from kcore.errors import KafkaError
 
 if TYPE_CHECKING:
     from kcore import Admin
@@ -38,24 +39,31 @@ class ConfigsOptions:
 
 
 def show(options: ConfigsOptions) -> int:
-    """Print a table of the entries, by what they are of."""
+    """Print a table of the entries, by what they are of. KafkaError, when all that is known is
+    printed: of others it is not.
+    """
     from kcore.admin import ConfigFilterType, ConfigResource  # noqa: PLC0415 (as in open_admin)
 
-    page = Page(as_json=options.as_json)
+    page, attempts = Page(as_json=options.as_json), Attempts()
     with _open(options) as admin:
         names = _names(admin, options)
-        told = admin.describe_configs(
-            [ConfigResource(options.kind, name) for name in names],
-            config_filter=ConfigFilterType.ALL,
-        )
+        try:
+            resources = [ConfigResource(options.kind, name) for name in names]
+            every = ConfigFilterType.ALL
+            told = admin.describe_configs(resources, config_filter=every).get(options.kind, {})
+        except KafkaError as error:
+            told = {name: entries for (_kind, name), entries in error.done.items()}
+            attempts.note(error)
     found = table(options.kind, "name", "value", "by")
     for name in names:
-        for entry, row in sorted(told[options.kind][name].items()):
+        for entry, row in sorted(told.get(name, {}).items()):
             source = row["config_source"]
             if options.every or _is_set(options.kind, source):
                 by = source.lower().replace("_", " ")
                 found.add_row(name or _DEFAULT, entry, _value(row), by)
-    page.show(found)
+    if told or not names:
+        page.show(found)
+    attempts.check()
     return DONE
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import BinaryIO, Final
 
-from kcore.errors import KafkaConfigurationError, KafkaError
+from kcore.errors import BrokerResponseError, KafkaConfigurationError, KafkaError
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -25,6 +25,39 @@ HOLDABLE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 class RefusalError(RuntimeError):
     """What was asked for cannot be done here; the text tells the user why."""
+
+
+class Attempts:
+    """Several things, of which each is tried: what is wrong with some is said when all were, in one
+    line.
+    """
+
+    def __init__(self) -> None:
+        self._wrong: list[Exception] = []
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """What is refused within is noted. What nobody has said of one thing alone (there is no
+        time, or no way to ask) is raised, with what was noted before: it would be so of all others.
+        """
+        try:
+            yield
+        except (BrokerResponseError, RefusalError) as error:
+            self.note(error)
+        except KafkaError as error:
+            self.note(error)
+            self.check()
+
+    def note(self, error: Exception) -> None:
+        """Something is wrong with one."""
+        self._wrong.append(error)
+
+    def check(self) -> None:
+        """Raise what was noted: one error as it is, more as a RefusalError."""
+        if len(self._wrong) == 1:
+            raise self._wrong[0]
+        if self._wrong:
+            raise RefusalError("; ".join(map(str, self._wrong)))
 
 
 def run(action: Callable[[], int]) -> int:

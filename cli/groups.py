@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kcore.cli.endings import DONE, REFUSED, RefusalError
+from kcore.cli.endings import DONE, REFUSED, Attempts, RefusalError
 from kcore.cli.tables import Cell, Page, Rows, table
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -66,21 +66,36 @@ def open_admin(
 
 
 def groups(options: GroupsOptions) -> int:
-    """Print a table of all groups, or one of the members of each that is named."""
+    """Print a table of all groups, or one of the members of each that is named. KafkaError,
+    RefusalError, when all that is known is printed: of others it is not.
+    """
     page = Page(as_json=options.as_json)
     with open_admin("groups", options.bootstrap, options.settings) as admin:
         if options.groups:
-            described = admin.describe_groups(options.groups)
-            for name in options.groups:
-                _check(described[name])
-            if page.as_json:
-                page.tell(_told(described[name]) for name in options.groups)
-            else:
-                rows = (described[name] for name in options.groups)
-                page.show(*(part for row in rows for part in _described(row)))
+            _show(admin, options.groups, page)
         else:
             _list(admin, options, page)
     return DONE
+
+
+def _show(admin: Admin, groups: Sequence[str], page: Page) -> None:
+    attempts = Attempts()
+    described: Mapping[str, Any]
+    try:
+        described = admin.describe_groups(groups)
+    except KafkaError as error:
+        described = error.done
+        attempts.note(error)
+    rows = [described[name] for name in dict.fromkeys(groups) if name in described]
+    for row in rows:
+        with attempts.one():
+            _check(row)
+    known = [row for row in rows if row["error"] is None]
+    if page.as_json:
+        page.tell(map(_told, known))
+    elif known:
+        page.show(*(part for row in known for part in _described(row)))
+    attempts.check()
 
 
 def delete(options: GroupsOptions) -> int:
@@ -230,32 +245,42 @@ def _check(row: Mapping[str, Any]) -> None:
 
 def reset(options: GroupsOptions, *, execute: bool) -> int:
     """Print where each group is and where it goes on, and have it go on there if `execute`. One
-    that is not there yet begins in the topics that are named. RefusalError.
+    that is not there yet begins in the topics that are named. KafkaError, RefusalError, when all
+    were tried: one could not be.
     """
-    page = Page(as_json=options.as_json)
+    page, attempts = Page(as_json=options.as_json), Attempts()
     with open_admin("groups", options.bootstrap, options.settings) as admin:
-        spec = _spec(str(options.where))
-        for name in options.groups:
-            described = admin.describe_groups([name])[name]
-            new = bool(options.topics) and described["group_state"] == _DEAD
-            if not new:
-                _check(described)
-            specs = spec if not options.topics else dict.fromkeys(_all_of(admin, options), spec)
-            before = _offsets(admin, described)
-            found = admin.reset_group_offsets(
-                name, specs, raise_errors=True, validate_only=not execute
-            )
-            if not found:
-                why = "has committed nothing: --topic says for what it is reset"
-                raise RefusalError(f"group {name!r} {why}")
-            of = {"group": name, "done": execute}
-            rows = table("topic", right=("partition", _column(described), "reset to"), of=of)
-            for tp, row in sorted(found.items()):
-                was = before[tp] if before.get(tp, -1) >= 0 else None
-                rows.add_row(tp.topic, tp.partition, was, row["offset"])
-            said = "reset" if execute else "nothing is reset without --execute"
-            page.show(f"{name}: {said}{', a new group' * new}", rows)
+        specs: Any = _spec(str(options.where))
+        if options.topics:
+            specs = dict.fromkeys(_all_of(admin, options), specs)
+        for name in dict.fromkeys(options.groups):
+            with attempts.one():
+                new = bool(options.topics)
+                page.show(*_reset(admin, name, specs, new=new, execute=execute))
+    attempts.check()
     return DONE
+
+
+def _reset(
+    admin: Admin, name: str, specs: Any, *, new: bool, execute: bool
+) -> Iterable[str | Rows]:
+    """new: it need not be there yet."""
+    described = admin.describe_groups([name])[name]
+    new = new and described["group_state"] == _DEAD
+    if not new:
+        _check(described)
+    before = _offsets(admin, described)
+    found = admin.reset_group_offsets(name, specs, raise_errors=True, validate_only=not execute)
+    if not found:
+        why = "has committed nothing: --topic says for what it is reset"
+        raise RefusalError(f"group {name!r} {why}")
+    of = {"group": name, "done": execute}
+    rows = table("topic", right=("partition", _column(described), "reset to"), of=of)
+    for tp, row in sorted(found.items()):
+        was = before[tp] if before.get(tp, -1) >= 0 else None
+        rows.add_row(tp.topic, tp.partition, was, row["offset"])
+    said = "reset" if execute else "nothing is reset without --execute"
+    return f"{name}: {said}{', a new group' * new}", rows
 
 
 def _offsets(admin: Admin, row: Mapping[str, Any]) -> dict[TopicPartition, int]:
@@ -296,17 +321,21 @@ def _all_of(admin: Admin, options: GroupsOptions) -> Iterable[TopicPartition]:
 
 
 def lag(options: LagOptions) -> int:
-    """Print how far each group is behind. Status REFUSED if a partition is further than it may."""
-    page, late = Page(as_json=options.as_json), False
+    """Print how far each group is behind. Status REFUSED if a partition is further than it may.
+    KafkaError, RefusalError, when all that is known is printed: of others it is not.
+    """
+    page, late, attempts = Page(as_json=options.as_json), False, Attempts()
     with open_admin("lag", options.bootstrap, options.settings) as admin:
-        for name in options.groups:
-            row = admin.describe_groups([name])[name]
-            _check(row)
-            found = _chosen(name, admin.lag(name), options.topics)
-            page.show(*_lags(row, found))
-            late |= options.most is not None and any(
-                _is_late(one, options.most) for one in found.values()
-            )
+        for name in dict.fromkeys(options.groups):
+            with attempts.one():
+                row = admin.describe_groups([name])[name]
+                _check(row)
+                found = _chosen(name, admin.lag(name), options.topics)
+                page.show(*_lags(row, found))
+                late |= options.most is not None and any(
+                    _is_late(one, options.most) for one in found.values()
+                )
+    attempts.check()
     return REFUSED if late else DONE
 
 

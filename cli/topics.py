@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, Attempts, RefusalError
 from kcore.cli.groups import open_admin
 from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
@@ -40,7 +40,9 @@ class TopicsOptions:
 
 
 def list_topics(options: TopicsOptions, *, offsets: bool, internal: bool) -> int:
-    """Print a table of these topics (all if none is named). Raises KafkaError, RefusalError."""
+    """Print a table of these topics (all if none is named). Raises KafkaError; RefusalError, when
+    all that is known is printed: there is no such topic.
+    """
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
     page = Page(as_json=options.as_json)
@@ -48,10 +50,13 @@ def list_topics(options: TopicsOptions, *, offsets: bool, internal: bool) -> int
     with Consumer(**(given | dict(options.settings))) as consumer:
         known = consumer.topics()
         missing = sorted(set(options.names) - known)
+        chosen = set(options.names or _shown(known, internal=internal)).difference(missing)
+        if chosen or not missing:
+            make = _offsets if offsets else _partitions
+            page.show(make(consumer, sorted(chosen)))
         if missing:
-            raise RefusalError(f"there is no topic {missing[0]!r} at {options.bootstrap}")
-        chosen = sorted(set(options.names or _shown(known, internal=internal)))
-        page.show(_offsets(consumer, chosen) if offsets else _partitions(consumer, chosen))
+            names = ", ".join(map(repr, missing))
+            raise RefusalError(f"there is no topic {names} at {options.bootstrap}")
     return DONE
 
 
@@ -59,13 +64,16 @@ def list_leaders(options: TopicsOptions, *, internal: bool) -> int:
     """The same, of who leads each partition, and who has replicas of it."""
     from kcore.admin.topics import partitions_of  # noqa: PLC0415 (as in open_admin)
 
-    page = Page(as_json=options.as_json)
+    page, attempts = Page(as_json=options.as_json), Attempts()
     with open_admin("topics", options.bootstrap, options.settings) as admin:
         told = admin.describe_topics(options.names or None)
-    partitions_of(told)
-    rows = {row["name"]: row["partitions"] for row in told}
+    rows = {}
+    for row in told:
+        with attempts.one():
+            partitions_of([row])
+            rows[row["name"]] = row["partitions"]
     found = table("topic", right=("partition", "leader", "replicas", "in sync"))
-    for topic in sorted(set(options.names or _shown(rows, internal=internal))):
+    for topic in sorted(rows if options.names else _shown(rows, internal=internal)):
         for part in sorted(rows[topic], key=lambda part: int(part["partition_index"])):
             leader = part["leader_id"]
             found.add_row(
@@ -75,7 +83,9 @@ def list_leaders(options: TopicsOptions, *, internal: bool) -> int:
                 # As brokers order them: the first replica is the one preferred as leader.
                 *(list(part[name]) for name in ("replica_nodes", "isr_nodes")),
             )
-    page.show(found)
+    if rows or not told:
+        page.show(found)
+    attempts.check()
     return DONE
 
 
