@@ -138,18 +138,26 @@ def tie(sasl: Any, driver: Any) -> None:
 
 
 def nobody_answered(
-    servers: Iterable[tuple[str, int]], attempts: Mapping[str, str], timeout_ms: float
+    servers: Iterable[tuple[str, int]],
+    attempts: Mapping[str, str],
+    timeout_ms: float,
+    *,
+    of_controllers: bool = False,
 ) -> NoBrokersAvailable:
-    """The error of a client that found no broker. attempts: why, by address."""
+    """The error of a client that found no broker. attempts: why, by address. of_controllers: those
+    are asked in place of brokers.
+    """
     tried = ", ".join(format_server(*server) for server in servers)
     reasons = "; ".join(
         why if where in why else f"{where}: {why}" for where, why in attempts.items()
     )
+    who, check = "broker", "bootstrap_servers, and that a Kafka broker"
+    if of_controllers:
+        who, check = "controller", "bootstrap_controllers, and that a controller of a Kafka"
     return NoBrokersAvailable(
-        f"no broker answered within {timeout_ms:.0f} ms; tried {tried}"
+        f"no {who} answered within {timeout_ms:.0f} ms; tried {tried}"
         + (f" ({reasons})" if reasons else "")
-        + "; check bootstrap_servers, and that a Kafka broker listens there (how long is looked "
-        "for one: bootstrap_timeout_ms)",
+        + f"; check {check} listens there (how long is looked for one: bootstrap_timeout_ms)",
         attempts=dict(attempts),
         timeout_ms=timeout_ms,
     )

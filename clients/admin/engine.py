@@ -131,7 +131,9 @@ class AdminEngine(Engine):
     def nobody_answered(self, timeout_ms: float, error: KafkaTimeoutError) -> NoBrokersAvailable:
         """The error of who finds no broker."""
         settings, attempts = self._settings, self.reporter.attempts
-        if not self.core.of_controllers and isinstance(error.__cause__, UnsupportedVersionError):
+        of_controllers = self.core.of_controllers
+        if not of_controllers and isinstance(error.__cause__, UnsupportedVersionError):
             where = format_server(*settings.bootstrap_servers[0])
             attempts = {where: f"{error.__cause__}; give bootstrap_controllers if they are those"}
-        return nobody_answered(settings.bootstrap_servers, attempts, timeout_ms)
+        servers = settings.bootstrap_servers
+        return nobody_answered(servers, attempts, timeout_ms, of_controllers=of_controllers)

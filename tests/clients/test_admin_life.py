@@ -70,12 +70,18 @@ def test_options_are_read_and_checked():
 
 
 @pytest.mark.parametrize("kind", list(ADMINS))
-def test_nobody_is_there(kind):
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [("bootstrap_servers", "that a Kafka broker listens"),
+     ("bootstrap_controllers", "that a controller of a Kafka listens")],
+)  # fmt: skip
+def test_nobody_is_there(kind, option, words):
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
         where = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(errors.NoBrokersAvailable, match=where):
-            ADMINS[kind](bootstrap_servers=where, bootstrap_timeout_ms=200)
+        with pytest.raises(errors.NoBrokersAvailable, match=where) as nobody:
+            ADMINS[kind](**{option: where}, bootstrap_timeout_ms=200)
+        assert f"check {option}, and {words}" in str(nobody.value)
 
 
 def test_the_release_is_found(admin):
