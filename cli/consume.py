@@ -6,13 +6,12 @@ What was printed is what gets committed: offsets move only behind records that l
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from kcore.cli.endings import DONE, RefusalError, held
+from kcore.cli.endings import DONE, RefusalError, held, say
 from kcore.cli.places import ends, seek
 from kcore.cli.reading import is_number, is_place
 from kcore.errors import (
@@ -241,7 +240,7 @@ class Printer:
 
     def _say_printed_again(self) -> None:
         """The group has moved on; whoever has these partitions now prints them again."""
-        print("kcore: the group rebalanced before a commit", file=sys.stderr)
+        say("the group rebalanced before a commit")
 
     def _go_to_nearest(self, error: OffsetOutOfRangeError | LogTruncationError) -> None:
         """Where the log begins, or ends. A leader that has the place, as it says when it is asked,
@@ -259,8 +258,7 @@ class Printer:
             if place != asked.get(tp):
                 self._consumer.seek(tp, place)
                 lost = f"has no offset {asked[tp]}" if asked else "was truncated"
-                text = f"kcore: {tp.topic}-{tp.partition} {lost}: going on at {place}"
-                print(text, file=sys.stderr)
+                say(f"{tp.topic}-{tp.partition} {lost}: going on at {place}")
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         if self._options.bounded:

@@ -5,11 +5,10 @@ What was printed is accepted; what was acquired beyond that is released when thi
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, BinaryIO
 
 from kcore.cli.consume import POLL_MS, POLL_RECORDS, ConsumeOptions
-from kcore.cli.endings import DONE, held
+from kcore.cli.endings import DONE, held, say
 
 if TYPE_CHECKING:
     from kcore import ShareConsumer
@@ -76,5 +75,4 @@ class SharePrinter:
             for partition, error in self._consumer.commit().items():
                 if error is not None:  # others print these again
                     name = f"{partition.topic}-{partition.partition}"
-                    print(f"kcore: what was printed of {name} is not accepted: {error}",
-                          file=sys.stderr)  # fmt: skip
+                    say(f"what was printed of {name} is not accepted: {error}")

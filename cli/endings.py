@@ -57,7 +57,7 @@ class Attempts:
         if len(self._wrong) == 1:
             raise self._wrong[0]
         if self._wrong:
-            raise RefusalError("; ".join(map(str, self._wrong)))
+            raise RefusalError(printable("; ".join(map(str, self._wrong))))
 
 
 def run(action: Callable[[], int]) -> int:
@@ -149,12 +149,30 @@ def held(within_s: float = 1.0) -> Iterator[None]:
         signal.raise_signal(asked[0])
 
 
+def printable(text: str) -> str:
+    r"""Characters that do not print as Python writes them (`\x1b`, `\n`): ids of groups and clients
+    may have any, and a terminal obeys some.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    print(f"kcore: {printable(text)}", file=sys.stderr)
+
+
 def _terminate(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
 def _say(error: Exception, code: int) -> int:
-    text = str(error)
-    kind = type(error).__name__
-    print(f"kcore: {text if text.startswith(kind) else f'{kind}: {text}'}", file=sys.stderr)
+    text, kind = str(error), type(error).__name__
+    text = text if text.startswith(kind) else f"{kind}: {text}"
+    # A text of our own may have lines, as of a log; of others it is names that have them.
+    for line in text.splitlines() if isinstance(error, RefusalError) else (text,):
+        say(line)
     return code

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kcore.cli.endings import DONE, REFUSED, Attempts, RefusalError
+from kcore.cli.endings import DONE, REFUSED, Attempts, RefusalError, printable
 from kcore.cli.tables import Cell, Page, Rows, table
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -237,7 +237,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def _check(row: Mapping[str, Any]) -> None:
     if row["error"] is not None:
-        raise RefusalError(str(row["error"]))
+        raise RefusalError(printable(str(row["error"])))
 
 
 # Resetting --------------------------------------------------------------------------------------

@@ -7,14 +7,13 @@ number of its line, and nothing behind it is begun.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from kcore.cli.endings import DONE, RefusalError
+from kcore.cli.endings import DONE, RefusalError, say
 from kcore.cli.lines import Line, LineError, Parser, lines
 from kcore.errors import KafkaConfigurationError, KafkaError
 
@@ -48,7 +47,7 @@ class ProduceOptions:
 def produce(options: ProduceOptions, parse: Parser, file: BinaryIO) -> int:
     """Write until the end of the input. Raises KafkaError, RefusalError."""
     if file.isatty() and not options.quiet:
-        print("kcore: a record a line; Ctrl-D ends", file=sys.stderr)
+        say("a record a line; Ctrl-D ends")
     producer = open_producer(options)
     writer = Writer(producer, options)
     try:
@@ -61,7 +60,7 @@ def produce(options: ProduceOptions, parse: Parser, file: BinaryIO) -> int:
         producer.close(0)
         writer.look()
         if not options.quiet:
-            print(f"kcore: {writer.summary()}", file=sys.stderr)
+            say(writer.summary())
     writer.check()
     return DONE
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from kcore.cli.endings import output
+from kcore.cli.endings import output, printable
 from kcore.tuples import NamedTuple
 
 _NOTHING: Final = "-"
@@ -54,17 +54,6 @@ def _shown(cell: Any) -> str:
         between = "," if all(isinstance(one, int) for one in cell) else ", "
         return printable(between.join(map(str, cell))) or _NOTHING
     return _NOTHING if cell is None else printable(str(cell))
-
-
-def printable(text: str) -> str:
-    r"""Characters that do not print as Python writes them (`\x1b`, `\n`): ids of groups and clients
-    may have any, and a terminal obeys some.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
-    )
 
 
 def table(*left: str, right: tuple[str, ...] = (), of: Mapping[str, Any] | None = None) -> Rows:

@@ -25,6 +25,7 @@ def _raise(error):
         (KafkaConnectionError("no broker"), 1, "KafkaConnectionError: no broker"),
         (KafkaConfigurationError("no such option"), 2, "KafkaConfigurationError: no such option"),
         (endings.RefusalError("no such topic"), 1, "no such topic"),
+        (KafkaConnectionError("no '\x1b[31m\n'"), 1, r"no '\x1b[31m\n'"),
     ],
 )
 def test_errors_become_one_line(capsys, error, code, said):
@@ -33,6 +34,14 @@ def test_errors_become_one_line(capsys, error, code, said):
     assert said in captured.err
     assert captured.err.count("\n") == 1
     assert not captured.out
+
+
+def test_lines_of_our_own_stay_lines(capsys):
+    log = endings.RefusalError("it ended:\na\x1b[31mb\nload is high")
+    assert endings.run(lambda: _raise(log)) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "kcore: RefusalError: it ended:", r"kcore: a\x1b[31mb", "kcore: load is high"
+    ]  # fmt: skip
 
 
 def test_success_passes_its_code():

@@ -116,10 +116,15 @@ def odd(broker):
     "line", [["groups"], ["groups", "{}"], ["lag", "{}"], ["groups", "{}", "--reset-to", "latest"]]
 )
 def test_a_terminal_obeys_no_name(broker, odd, line):
+    nosuch = f"nosuch{odd}"
     done = run(broker, *(word.format(odd) for word in line))
     assert done.exit_code == 0, done.output
     assert r"a\x1b[31mb\nc" in done.stdout
     assert "\x1b" not in done.stdout
+    refused = run(broker, line[0], nosuch)
+    assert refused.exit_code == 1
+    assert r"nosucha\x1b[31mb\nc" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
