@@ -172,6 +172,40 @@ def endpoint_epochs(seen):
     seen.enter("m2")
 
 
+def endpoints_that_cannot_be_said(seen):
+    """As long as topics are missing; that there was something to say is remembered all the same."""
+    seen.has(STATELESS)
+    here = Beat.Endpoint(host="here", port=1)
+    one = seen.enter("m1").member_epoch
+    seen.enter("m2", user_endpoint=here, shutdown_application=True)
+    seen.beat("m1", one)
+    seen.beat("m1", one, endpoint_information_epoch=1)
+    seen.describe()
+
+
+def parts_without_tasks(seen):
+    """Of each part that a member names there has to be one; what is wrong first is told."""
+    seen.side.topic("in", 2)
+    seen.has(STATELESS)
+    one = seen.enter("m1").member_epoch
+    for active, standby in (
+        ({"x": []}, {}), ({}, {"y": []}), ({"0": [5], "x": []}, {}), ({"x": [], "0": [5]}, {}),
+        ({"0": [1, 9, 7]}, {"x": []}), ({"0": []}, {"0": [2]}),
+    ):  # fmt: skip
+        seen.beat("m1", one, **owning(active, standby))
+
+
+def offsets_of_who_returns(seen):
+    """Who comes back under its own id has said in vain how far it is; under another it has not."""
+    seen.side.topic("in", 2)
+    seen.has(STATELESS)
+    seen.enter("m0")
+    for name in ("m1", "m1", "m2"):
+        seen.enter(name, "p", instance_id="i1", **reported([("0", 1, 5)], [("0", 1, 9)]))
+        seen.describe()
+        seen.beat(name, AWAY, instance_id="i1")
+
+
 def warmups(seen):
     """There are none; who says that it has some says what could be."""
     seen.side.topic("in", 2)
@@ -255,7 +289,8 @@ def comings(seed):
 
 SCENARIOS = [
     instances, instances_that_are_silent, task_offsets, tags, told, endpoint_epochs, warmups,
-    descriptions, *(comings(seed) for seed in range(6)),
+    endpoints_that_cannot_be_said, parts_without_tasks, offsets_of_who_returns, descriptions,
+    *(comings(seed) for seed in range(6)),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from kcore.coordinator.refused import RefusedError
 from kcore.coordinator.streams import records
 from kcore.coordinator.streams.configuring import Configured, configure
 from kcore.coordinator.streams.group import NOTHING_REPORTED, StreamsGroup
-from kcore.coordinator.streams.member import NO_TARGET, StreamsMember, Task, Tasks
+from kcore.coordinator.streams.member import NO_TARGET, StreamsMember, Tasks
 from kcore.coordinator.streams.options import StreamsOptions
 from kcore.coordinator.streams.reconciling import Goal, reconcile
 from kcore.coordinator.streams.requests import owned_by, reported_by
@@ -151,7 +151,7 @@ class Beat:
         self.configured = configured or configure(topology, topics)
         validated = topology.epoch if self.configured.ready else _NONE_VALID
         if self.configured.ready:
-            self._check_tasks(owned_by(request))
+            self._check_tasks(request)
         configs = self._options.assignment_configs
         if bump or validated != group.validated_epoch or configs != group.configs:
             self._epoch += 1
@@ -182,21 +182,25 @@ class Beat:
             raise RefusedError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
         return known
 
-    def _check_tasks(self, owned: Tasks | None) -> None:
-        """What a member says it has are tasks that there can be."""
-        for name, number in _every(owned):
-            part = self.configured.parts.get(name)
+    def _check_tasks(self, request: StreamsGroupHeartbeatRequest) -> None:
+        """What a member says it has are tasks that there can be; in the order in which it says so,
+        and of each part, also without tasks, that there is one.
+        """
+        roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+        for said in (one for role in roles for one in role or ()):
+            name, part = said.subtopology_id, self.configured.parts.get(said.subtopology_id)
             if part is None:
                 raise RefusedError(
                     ErrorCode.INVALID_REQUEST,
                     f"Subtopology {name[:MAX_NAME_CHARS]} does not exist in the topology.",
                 )
-            if not 0 <= number < part.task_count:
-                raise RefusedError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"Task {number} for subtopology {name} is invalid. Number of tasks for this"
-                    f" subtopology: {part.task_count}",
-                )
+            for number in said.partitions:
+                if not 0 <= number < part.task_count:
+                    raise RefusedError(
+                        ErrorCode.INVALID_REQUEST,
+                        f"Task {number} for subtopology {name} is invalid. Number of tasks for this"
+                        f" subtopology: {part.task_count}",
+                    )
 
     # What it gets --------------------------------------------------------------------------------
 
@@ -292,9 +296,3 @@ def _fenced(which: str, epoch: int, member: StreamsMember) -> RefusedError:
         f" group coordinator ({member.epoch}). The member must abandon all its partitions and"
         " rejoin.",
     )
-
-
-def _every(owned: Tasks | None) -> list[Task]:
-    if owned is None:
-        return []
-    return [*sorted(owned.active), *sorted(owned.standby), *sorted(owned.warmup)]

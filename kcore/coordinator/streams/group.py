@@ -139,6 +139,22 @@ class StreamsGroup:
         """What a member is to get."""
         return self.target.get(member_id, NO_TARGET)
 
+    # What is not in the journal ------------------------------------------------------------------
+
+    def report(self, member_id: str, reported: Reported) -> None:
+        """A member says how far it is; nothing, if it does not say. Nothing is kept of who never
+        came to be a member.
+        """
+        if reported is not NOTHING_REPORTED:
+            for stray in self.offsets.keys() - self.members.keys():
+                del self.offsets[stray]
+            self.offsets[member_id] = reported
+
+    def end_asked_by(self, member_id: str | None) -> None:
+        """A member wants all to end (None: nobody does); who was the first is told."""
+        if self.shutdown_member_id is None:
+            self.shutdown_member_id = member_id
+
     # Replay --------------------------------------------------------------------------------------
 
     def put(self, member: StreamsMember) -> None:

@@ -27,7 +27,7 @@ from kcore.coordinator.streams.beat import (
 )
 from kcore.coordinator.streams.described import ask_for, keep
 from kcore.coordinator.streams.endpoints import endpoints_of
-from kcore.coordinator.streams.group import NOTHING_REPORTED, StreamsGroup
+from kcore.coordinator.streams.group import StreamsGroup
 from kcore.coordinator.streams.member import LEAVING_STATIC, StreamsMember, Task
 from kcore.coordinator.streams.requests import owned_by
 from kcore.coordinator.streams.states import MemberState, Status
@@ -100,8 +100,14 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         version = context.topics.version
         delayed = self._await_others(group, now_ms)
         beat.advance(owned_by(request), delayed=delayed)
-        response, endpoint_epoch = self._response(request, ticket.version, group, beat)
         new = group is not kept
+        endpoint_epoch = self._endpoint_epoch(request, group, beat)
+        if not new:  # of a new group Kafka forgets it; of others not, even if there is no answer
+            group.endpoint_epoch = endpoint_epoch
+            group.end_asked_by(request.member_id if request.shutdown_application else None)
+        response = self._response(request, ticket.version, group, beat, endpoint_epoch)
+        if not new:  # before it is written: who comes back under its old id has said it in vain
+            group.report(request.member_id, beat.reported)
         if kept is None:
             # Nothing of it is written yet; but it is held from now on.
             context.streams[group.group_id] = group
@@ -119,19 +125,10 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
             live = context.streams.get(request.group_id)
             if live is not None:
                 self._stepped(live, beat, now_ms)
-                if not new:  # of a new group Kafka forgets this, so it is found out again
+                if not new:  # so it is found out again
                     live.configured, live.seen_version = beat.configured, version
-                    live.endpoint_epoch = endpoint_epoch
-                    if beat.reported is not NOTHING_REPORTED:
-                        live.offsets[request.member_id] = beat.reported
-                    if request.shutdown_application and live.shutdown_member_id is None:
-                        live.shutdown_member_id = request.member_id
-                response.topology_description_required = (
-                    ticket.version >= _DESCRIBING_VERSION
-                    and context.config.describes_topologies
-                    and not beat.is_stale
-                    and ask_for(live, now_ms)
-                )
+                described = self._is_to_describe(ticket, live, beat, now_ms)
+                response.topology_description_required = described
             self._make_topics(ticket, beat)
             ticket.answer(response)
 
@@ -196,8 +193,9 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         version: int,
         group: StreamsGroup,
         beat: Beat,
-    ) -> tuple[StreamsGroupHeartbeatResponse, int]:
-        """The answer, and the epoch of endpoints from now on."""
+        endpoint_epoch: int,
+    ) -> StreamsGroupHeartbeatResponse:
+        """The answer; endpoint_epoch: of endpoints from now on."""
         member, configured = beat.member, beat.configured
         as_44 = self._context.config.as_44
         options = self._context.keeper.streams_options(group.group_id)
@@ -209,16 +207,10 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         if as_44:
             response.acceptable_recovery_lag = options.acceptable_recovery_lag
             response.task_offset_interval_ms = options.task_offset_interval_ms
-        joins, moved = request.member_epoch == JOINING, member.assigned != beat.old.assigned
-        endpoint_epoch = group.endpoint_epoch
-        if joins or moved:
+        if request.member_epoch == JOINING or member.assigned != beat.old.assigned:
             response.active_tasks = _task_ids(member.assigned.active)
             response.standby_tasks = _task_ids(member.assigned.standby)
             response.warmup_tasks = _task_ids(member.assigned.warmup)
-        if member.endpoint is not None:
-            endpoint_epoch += moved or (joins and not as_44)
-        if as_44 and member.endpoint != beat.old.endpoint:
-            endpoint_epoch = group.endpoint_epoch + 1
         if endpoint_epoch != request.endpoint_information_epoch:
             response.partitions_by_user_endpoint = endpoints_of(
                 [*beat.others(), member], configured, self._context.topics, as_44=as_44
@@ -245,7 +237,18 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 " config.",
             )
         response.status = beat.statuses
-        return response, endpoint_epoch
+        return response
+
+    def _endpoint_epoch(
+        self, request: StreamsGroupHeartbeatRequest, group: StreamsGroup, beat: Beat
+    ) -> int:
+        """Of endpoints, from now on: another one if the member's is, or if its tasks are."""
+        member, as_44 = beat.member, self._context.config.as_44
+        joins, moved = request.member_epoch == JOINING, member.assigned != beat.old.assigned
+        changed = as_44 and member.endpoint != beat.old.endpoint
+        if member.endpoint is not None:
+            changed = changed or moved or (joins and not as_44)
+        return group.endpoint_epoch + changed
 
     def _make_topics(self, ticket: Ticket, beat: Beat) -> None:
         """Topics of the application that are missing are made; the member finds them there with its
@@ -275,6 +278,15 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 status.status_detail = (status.status_detail + more)[:DETAIL_CHARS_MAX]
 
     # Descriptions of topologies ------------------------------------------------------------------
+
+    def _is_to_describe(self, ticket: Ticket, group: StreamsGroup, beat: Beat, now_ms: int) -> bool:
+        """Whether the member is asked for a description."""
+        return (
+            ticket.version >= _DESCRIBING_VERSION
+            and self._context.config.describes_topologies
+            and not beat.is_stale
+            and ask_for(group, now_ms)
+        )
 
     def describe_topology(
         self, ticket: Ticket, request: StreamsGroupTopologyDescriptionUpdateRequest, _now_ms: int
@@ -372,8 +384,8 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
         now_ms: int,
     ) -> None:
         group, name = _streams_group(kept, request.group_id), request.group_id[:MAX_NAME_CHARS]
-        if request.shutdown_application and group.shutdown_member_id is None:
-            group.shutdown_member_id = request.member_id  # also if nobody of that name is there
+        # Also if nobody of that name is there.
+        group.end_asked_by(request.member_id if request.shutdown_application else None)
         if request.instance_id is not None:
             member = static_member(group, request.instance_id, request.member_id)
         elif request.member_id in group.members:
