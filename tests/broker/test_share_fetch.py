@@ -483,6 +483,33 @@ def test_a_node_that_was_down_has_forgotten_what_was_acquired():
     assert not world.faults
 
 
+@pytest.mark.parametrize(
+    ("said", "again"), [((), {}), (((5, 5, ACCEPT),), {T: [(6, 7, 1)]}),
+                        (((5, 5, RELEASE),), {T: [(5, 5, 2), (6, 7, 1)]})],
+)  # fmt: skip
+def test_where_a_group_begins_is_kept_with_the_first_word_of_a_member(said, again):
+    """As by a Kafka 4.4.0 that is stopped, or killed, and started again: before, "latest" is where
+    the log ends then.
+    """
+    world = ShareWorld()
+    world.set_for("g", auto_offset_reset="latest")
+    world.put(*"abcde")
+    member = Member(world)
+    member.take(T)
+    world.put(*"xyz")
+    assert member.take() == {T: [(5, 7, 1)]}
+    assert all(member.say(*one) == E.NONE for one in said)
+    world.cluster.stop_node(1, world.now_ms)
+    world.drain()
+    world.cluster.start_node(1, world.now_ms)
+    world.producer.clear()
+    other = Member(world)
+    assert other.take(T) == again
+    world.put("late")
+    assert other.take() == {T: [(8, 8, 1)]}
+    assert not world.faults
+
+
 def test_groups_do_not_see_each_other(world):
     world.put("a")
     world.set_for("h")
