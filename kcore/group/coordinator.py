@@ -17,6 +17,7 @@ from kcore.errors import (
     IllegalStateError,
     KafkaError,
     NodeNotReadyError,
+    RequestTimedOutError,
     Unexpected,
     UnsupportedVersionError,
 )
@@ -61,6 +62,7 @@ class Coordinator:
         self._worked = False  # the coordinator found last did what it was asked
         self._attempts = 0  # look-ups in a row that led to no coordinator that works
         self._finds = 0  # tells answers from the coordinator before this one apart
+        self._left: int | None = None  # the key of one whose connection goes on
         self._seekers: list[Callable[[bool, int], None]] = []
 
     def handle_tick(self, now_ms: int, *, wanted: bool) -> None:
@@ -105,8 +107,12 @@ class Coordinator:
         self._worked = True
         self._attempts = 0
 
-    def lost(self, reason: str, now_ms: int) -> None:
-        """Forget the coordinator and its connection; what is in flight there fails (K4)."""
+    def lost(self, reason: str, now_ms: int, *, asked: bool = True) -> None:
+        """Forget the coordinator and its connection; what is in flight there fails (K4).
+
+        asked: False if it was never asked what it has not answered: its connection is not ready,
+        and goes on, for it may well be the coordinator that is found next.
+        """
         if self.key is None:
             return
         key, self.key = self.key, None
@@ -117,7 +123,10 @@ class Coordinator:
         else:
             self._wait(now_ms)
         self._ctx.emit(CoordinatorLost(reason))
-        self._ctx.network.drop(key, now_ms)
+        if asked:
+            self._ctx.network.drop(key, now_ms)
+        else:
+            self._left = key
 
     def reconnect(self, now_ms: int) -> None:
         """Get a fresh connection: what is sent next must not wait behind a parked JoinGroup."""
@@ -157,7 +166,8 @@ class Coordinator:
                 and find == self._finds
                 and not isinstance(error, UnsupportedVersionError)
             ):
-                self.lost(str(error), at_ms)
+                late = isinstance(error, RequestTimedOutError)
+                self.lost(str(error), at_ms, asked=answer.version >= 0 or not late)
             done(answer, at_ms)
 
         self._ctx.network.send(
@@ -204,6 +214,9 @@ class Coordinator:
             self._failed(error, now_ms)
             return
         self.key = self._ctx.network.add_coordinator(*found)
+        left, self._left = self._left, None
+        if left is not None and left != self.key:
+            self._ctx.network.drop(left, now_ms)
         self._finds += 1
         self._ctx.emit(CoordinatorFound(*found))
         self._on_found(now_ms)

@@ -27,6 +27,7 @@ from kcore.errors import (
     DisconnectedError,
     GroupAuthorizationFailedError,
     GroupMaxSizeReachedError,
+    RequestTimedOutError,
     UnsupportedVersionError,
 )
 from kcore.events import (
@@ -122,6 +123,27 @@ def test_k3_answers_that_cannot_be_meant(fields: dict) -> None:
     assert world.cluster.updates_asked == 1
     world.run(121)
     assert world.open(ApiKey.FIND_COORDINATOR)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("node_id", [1, 2])
+def test_k4_a_connection_that_was_not_ready_in_time_goes_on(node_id: int, asked: bool) -> None:
+    """With each coordinator it was set up anew, and never ready in the time that requests have."""
+    world = World()
+    world.become_stable()
+    world.run(3_000)
+    request = world.request(ApiKey.HEARTBEAT)
+    if asked:
+        world.answer(ApiKey.HEARTBEAT, RequestTimedOutError("not answered"))
+    else:
+        world.network.open.remove(request)
+        world.network.fail(request, RequestTimedOutError("it could not be sent"))
+        world.settle()
+    assert world.new_events(CoordinatorLost)
+    assert world.network.drops == [KEY] * asked
+    world.run(121)
+    world.answer(ApiKey.FIND_COORDINATOR, node_id=node_id)
+    assert world.network.drops == [KEY] * (asked or node_id == 2)
 
 
 def test_k4_idle_connection_loss_is_noticed() -> None:
