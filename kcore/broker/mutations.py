@@ -43,4 +43,4 @@ def mutations_of(call: Call, strict_since: int) -> Mutations:
 
 def text_of(refused: RefusedError) -> str | None:
     """What is said beside the code: nothing, if it is that of a quota, as by a Kafka."""
-    return None if refused.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED else refused.why
+    return None if refused.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED else refused.why or None

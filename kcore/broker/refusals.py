@@ -98,6 +98,8 @@ def _fill(
             setattr(answer, name, error)
         elif value is not None or (name in _MEANING and nullable_from <= version <= nullable_to):
             setattr(answer, name, value)
+        elif name == "error_message" and nullable_from <= version <= nullable_to:
+            setattr(answer, name, None)  # the code says it all
         elif kind.startswith("[]") and hasattr(root, kind[2:]) and name not in _OTHER:
             parts = []
             for one in _listed(asked, version):

@@ -157,7 +157,7 @@ def test_defaults_are_the_clusters():
         ("t", 1, None, ErrorCode.INVALID_PARTITIONS, "Topic already has 1 partition(s)."),
         ("t", 0, None, ErrorCode.INVALID_PARTITIONS,
          "The topic t currently has 1 partition(s); 0 would not be an increase."),
-        ("nope", 2, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
+        ("nope", 2, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
         ("t", 3, [[1]], ErrorCode.INVALID_REPLICA_ASSIGNMENT,
          "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
         ("t", 2, [[9]], ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -20,7 +20,7 @@ NOT_READY = {
 }
 # What differs from broker to broker without meaning anything.
 MASKED = {"throttle_time_ms", "cluster_id", "host", "port", "rack"}
-# Texts for people: whether there is one is compared, not how it is put.
+# Texts for people: whether there is one, or an empty one, is compared, not how it is put.
 TEXTS = {"error_message", "batch_index_error_message"}
 # Ids that a broker draws: they are numbered as they come up.
 DRAWN = {
@@ -179,7 +179,7 @@ class Peer:
         if field in MASKED:
             return "*"
         if field in TEXTS:
-            return "text" if value else None
+            return "text" if value else value
         if field in DRAWN:
             return self._number(DRAWN[field], value)
         if field == "records":

@@ -70,7 +70,7 @@ def describe(call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse |
                 permission_type=acl.permission_type,
             )
         )
-    return DescribeAclsResponse(error_message=None, resources=list(found.values()))
+    return DescribeAclsResponse(error_message="", resources=list(found.values()))
 
 
 def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | str:
@@ -89,7 +89,7 @@ def create(call: Call, request: CreateAclsRequest) -> CreateAclsResponse | str:
         return response
     good = []
     for one in request.creations:
-        result = Result(error_message=None)
+        result = Result(error_message="")
         response.results.append(result)
         try:
             if authorizer is None:

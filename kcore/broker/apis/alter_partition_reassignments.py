@@ -21,7 +21,7 @@ def handle(
     """Each partition by itself succeeds or fails."""
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None,
+        error_message=None if request.topics else "",  # so a Kafka says of nothing
     )
     for entry in request.topics:
         results = []

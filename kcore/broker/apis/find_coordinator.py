@@ -50,8 +50,8 @@ def _find(call: Call, key: str, key_type: int) -> Found:
         what = "The coordinator is not available."
         return _not_found(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, what)
     node = cluster.addresses[node_id]
-    # So a Kafka says in these versions; later ones have no text.
-    fine = "NONE" if call.version < _MANY_VERSION else None
+    # So a Kafka says in these versions; later ones have an empty text.
+    fine = "NONE" if call.version < _MANY_VERSION else ""
     return Found(key=key, node_id=node.node_id, host=node.host, port=node.port, error_message=fine)
 
 

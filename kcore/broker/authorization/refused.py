@@ -53,7 +53,7 @@ _TOLD: Final = {
 # Where Kafka's answers differ from what their schemas have by default: since which version.
 _NOTHING: Final[dict[ApiKey, dict[str, tuple[Any, int]]]] = {
     ApiKey.PRODUCE: {"base_offset": (-1, 0)},
-    ApiKey.FIND_COORDINATOR: {"node_id": (-1, 0), "port": (-1, 0)},
+    ApiKey.FIND_COORDINATOR: {"node_id": (-1, 0), "port": (-1, 0), "error_message": ("", 4)},
     ApiKey.OFFSET_FETCH: {"committed_offset": (-1, 0), "metadata": ("", 0)},
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: {"start_offset": (-1, 0)},
     ApiKey.DELETE_RECORDS: {"low_watermark": (-1, 0)},
