@@ -76,7 +76,7 @@ class Beginnings:
             left = [tp for tp in self._positions.initializing() if tp in asked]
             self._refused += left
             if error is not None and left:
-                self._fetcher.raise_later(error)
+                self._fetcher.raise_later(error, left)
 
         def each(found: Committed) -> None:
             self._asked -= found.keys()

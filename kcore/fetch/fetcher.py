@@ -8,7 +8,7 @@ and `take_columns`, a partition at a time, and only that moves positions.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from operator import attrgetter
 
 from kcore.connection.calls import Answer, ClusterView, Network, Reach
@@ -80,6 +80,7 @@ class Fetcher:
         )
         # What the next calls of `take_records` raise; one for each partition or text.
         self._errors: dict[Partition | str, KafkaError] = {}
+        self._about: dict[str, set[TopicPartition]] = {}  # whom an error is of matter to
         self._said_undecided = False
         self._plain = config.key_deserializer is None and config.value_deserializer is None
         self.single = OneByOne(self._errors, positions.undecided)
@@ -96,6 +97,11 @@ class Fetcher:
     def moved(self, partition: Partition) -> None:
         """The position was set or taken away: nothing fetched before is worth anything."""
         self._errors.pop(partition, None)
+        for text, about in [*self._about.items()]:
+            about.discard(partition.tp)
+            if not about:
+                del self._about[text]
+                self._errors.pop(text, None)
         self._shelf.drop(partition)
         self._planner.touch(partition)
         self._resets.inquiry.wake()
@@ -463,9 +469,15 @@ class Fetcher:
 
     # -- errors that have no place in a log --------------------------------------------------------
 
-    def raise_later(self, error: KafkaError) -> None:
-        """Let the next `take_records` raise it; the same text twice is raised once."""
-        self._errors[str(error)] = error
+    def raise_later(self, error: KafkaError, about: Iterable[TopicPartition] = ()) -> None:
+        """Let the next `take_records` raise it; the same text twice is raised once. about: once all
+        of these are somewhere else, or are gone, it is of no matter any more.
+        """
+        text = str(error)
+        self._errors[text] = error
+        self._about.pop(text, None)
+        if waiting := set(about):
+            self._about[text] = waiting
 
     def _raise_for(self, error: KafkaError, partition: Partition) -> None:
         self._errors[partition] = error

@@ -7,6 +7,7 @@ from kcore.errors import (
     IllegalArgumentError,
     IllegalStateError,
     KafkaError,
+    KafkaTimeoutError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
@@ -471,6 +472,24 @@ def test_who_has_sought_hears_nothing_of_a_coordinator_that_is_silent():
     world.run(5_000, polls_ms=100)  # the look-up of committed offsets ends, in vain
     assert client.take() == {}
     assert client.core.position(T0) == 20
+
+
+def test_who_seeks_after_that_look_up_has_failed_hears_nothing_of_it_either():
+    """It was raised by the next poll, as long as nobody had polled meanwhile."""
+    world, cluster, _ = world_of()
+    cluster.script[ApiKey.OFFSET_FETCH] = lambda node, request: SILENT
+    client = world.client(group_id="g", default_api_timeout_ms=2_000)
+    client.core.assign([T0, T1], world.now)
+    client.drain()
+    world.run(5_000, polls_ms=100)
+    client.core.seek(T0, 0, world.now)
+    with pytest.raises(KafkaTimeoutError, match="committed offsets"):  # T1 is still waited for
+        client.take()
+    world.run(5_000, polls_ms=100)
+    for tp in (T0, T1):
+        client.core.seek(tp, 0, world.now)
+    client.drain()
+    assert drain(world, [client], 40) == {T0: list(range(20)), T1: list(range(20))}
 
 
 def test_links_cut_at_random_lose_and_double_nothing():
