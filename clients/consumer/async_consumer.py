@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -190,7 +190,8 @@ class AsyncConsumer(AsyncBounded, LoopLife):
 
         group_membership_operation: see `Consumer.close`.
         Tasks that wait for records get a ConsumerStoppedError, loops over the consumer end. It
-        takes at most request_timeout_ms; what goes wrong is logged. Cancelled, it closes at once.
+        takes at most request_timeout_ms; what goes wrong is logged. Cancelled, it leaves the group
+        without waiting for anything, and closes.
         """
         operation = arguments.membership_operation(group_membership_operation)
         await self._stop(autocommit=True, operation=operation)
@@ -213,16 +214,30 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             if loop is not None and loop is running():
                 driver.wake()  # whoever reads has nothing to wait for
                 autocommit = autocommit and self._settings.enable_auto_commit
-                close = partial(self._close_core, autocommit=autocommit, operation=operation)
-                await driver.ways.see_out(close)
+                begin = partial(self._engine.core.close, autocommit=autocommit, operation=operation)
+                await driver.ways.see_out(partial(self._close_core, begin))
         finally:
             self._bridge.abandon()
             release(self._engine, self._settings)
 
-    async def _close_core(self, *, autocommit: bool, operation: GroupMembershipOperation) -> None:
-        engine, driver, bridge = self._engine, self._driver, self._bridge
+    async def _close_core(self, begin: Callable[[int, float], None]) -> None:
+        engine, driver = self._engine, self._driver
         engine.recover()
         until = driver.now_ms() + self._settings.request_timeout_ms
+        try:
+            await self._close_until(until, begin)
+        finally:
+            if engine.closing is None:  # cancelled: what can be said without waiting is said
+                begin(driver.now_ms(), 0)
+            engine.pump.drain()  # the last words: leaving the group, closing fetch sessions
+        engine.run_callbacks()
+        try:
+            engine.raise_pending()
+        except KafkaError as error:
+            log.warning("while stopping: %s", error)
+
+    async def _close_until(self, until: int, begin: Callable[[int, float], None]) -> None:
+        engine, driver, bridge = self._engine, self._driver, self._bridge
         if bridge.inside:
             bridge.abandon()
             bridge.acknowledge()
@@ -230,17 +245,11 @@ class AsyncConsumer(AsyncBounded, LoopLife):
             bridge.serve()
             await driver.until(lambda: not bridge.busy, until - driver.now_ms())
         left = max(until - driver.now_ms(), 0)
-        engine.core.close(driver.now_ms(), left, autocommit=autocommit, operation=operation)
+        begin(driver.now_ms(), left)
         driver.drain()
         engine.collect()
         bridge.serve()
         await driver.until(lambda: engine.closing is not None, left)
-        engine.pump.drain()  # the last words: leaving the group, closing fetch sessions
-        engine.run_callbacks()
-        try:
-            engine.raise_pending()
-        except KafkaError as error:
-            log.warning("while stopping: %s", error)
 
     async def _give_up(self) -> None:
         await self._stop(autocommit=False)

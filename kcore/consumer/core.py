@@ -483,16 +483,16 @@ class ConsumerCore(ClientCore):
         operation: GroupMembershipOperation = GroupMembershipOperation.DEFAULT,
     ) -> None:
         """Commit (if auto commit is on), leave the group or not (KIP-1092), close fetch sessions
-        and links; ends in a Closed event.
+        and links; ends in a Closed event. Called again, it can only hurry.
         """
-        if self._closing_until is not None:
-            return
-        self._commits_at_close = autocommit
-        self._operation = operation
-        self._closing_until = now_ms + timeout_ms
-        self._fetcher.end()
-        if self._reporter is not None:
-            self._reporter.note(now_ms)  # as long as it is a member
+        if self._closing_until is None:
+            self._commits_at_close, self._operation = autocommit, operation
+            self._closing_until = now_ms + timeout_ms
+            self._fetcher.end()
+            if self._reporter is not None:
+                self._reporter.note(now_ms)  # as long as it is a member
+        elif not self._closed:
+            self._closing_until = min(self._closing_until, now_ms + timeout_ms)
         if self._group is not None:
             self._close_group(self._group, self._closing_until, now_ms)
         self._settle(now_ms)

@@ -302,6 +302,28 @@ def test_a_listener_may_stop_the_consumer(broker):
     run(main())
 
 
+def test_a_stop_that_is_cancelled_anywhere_leaves_the_group(broker):
+    async def main():
+        admin = AsyncAdmin(bootstrap_servers=broker.bootstrap)
+        await admin.start()
+        for turns in range(1, 6):
+            group = f"hurried-{turns}"
+            reader = consumer(broker, "t", group_id=group, enable_auto_commit=True)
+            await reader.start()
+            await reader.getone()
+            task = anyloop.create_task(reader.stop())
+            for _ in range(turns):
+                await anyloop.sleep(0)
+            task.cancel()
+            await anyloop.wait([task])
+            assert turns > 2 or task.cancelled()
+            while (await admin.describe_groups([group]))[group]["group_state"] != "Empty":
+                await anyloop.sleep(0.01)
+        await admin.close()
+
+    run(main())
+
+
 def test_unsubscribed_its_listener_is_told(broker):
     async def main():
         reader = consumer(broker, group_id="unsubscribes")

@@ -412,6 +412,23 @@ def test_close_is_bounded_when_the_coordinator_is_silent():
         assert world.now - began <= 3_200
 
 
+def test_a_close_can_be_hurried():
+    world, cluster, total = world_of()
+    client = group_member(world)
+    drain(world, [client], total)
+    cluster.script[ApiKey.OFFSET_COMMIT] = lambda node, request: SILENT
+    client.core.close(world.now, 30_000)
+    client.drain()
+    world.run(100)
+    client.core.close(world.now, 60_000)
+    client.drain()
+    assert not client.of(Closed)
+    client.core.close(world.now, 0)
+    client.core.close(world.now, 0)
+    client.drain()
+    assert len(client.of(Closed)) == 1
+
+
 def test_seek_pause_and_offset_lookups():
     world, cluster, total = world_of()
     client = world.client(auto_offset_reset="earliest")
