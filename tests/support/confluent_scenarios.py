@@ -390,6 +390,51 @@ def looking(ck, where, name):
         ]
 
 
+def strangers(ck, where, name):
+    """What is said of topics and partitions that are not there, and of what is no time."""
+    produced(ck, where, name)
+    here, part, nowhere = (
+        ck.TopicPartition(name, 0, 3), ck.TopicPartition(name, 7, 3),
+        ck.TopicPartition(f"{name}-no", 0, 3),
+    )  # fmt: skip
+    seen = []
+
+    def heard(error, partitions):
+        seen.append((error and error.name(), [one.offset for one in partitions]))
+
+    def times(*partitions):
+        found = consumer.offsets_for_times(list(partitions), timeout=LIMIT_S)
+        return [(one.partition, one.offset, one.error and one.error.name()) for one in found]
+
+    with ck.Consumer({
+        "bootstrap.servers": where, "group.id": name, "auto.offset.reset": "earliest",
+        "enable.auto.commit": False, "allow.auto.create.topics": False, "on_commit": heard,
+    }) as consumer:  # fmt: skip
+        facts = [
+            raises(ck, lambda one=one: consumer.commit(offsets=one, asynchronous=False))
+            for one in ([nowhere], [part], [nowhere, here, part])
+        ]
+        facts.append(places(consumer.committed([here], LIMIT_S)))
+        consumer.commit(offsets=[nowhere])
+        until = time.monotonic() + LIMIT_S
+        while not seen and time.monotonic() < until:
+            consumer.poll(0.1)
+        facts.append(seen)
+        facts += [raises(ck, lambda one=one: times(*one)) for one in ([nowhere], [part], [])]
+        facts.append(times(nowhere, here, part))
+        facts.append(times(here, ck.TopicPartition(name, 0, 1 << 50)))
+        for special in (ck.OFFSET_BEGINNING, ck.OFFSET_END):
+            facts.append(times(ck.TopicPartition(name, 0, special)))
+        for special in (ck.OFFSET_INVALID, ck.OFFSET_STORED, -77):
+            one = ck.TopicPartition(name, 0, special)
+            facts.append(raises(ck, lambda one=one: times(one)))
+        facts.append(raises(ck, lambda: consumer.seek(nowhere)))
+        consumer.assign([ck.TopicPartition(name, 0, 0)])
+        facts.append(raises(ck, lambda: consumer.seek(ck.TopicPartition(name, 1, 0))))
+        facts.append(told(consumer.poll(LIMIT_S))[1])  # and none of what nobody reads
+        return facts
+
+
 def statistics(ck, where, name):
     """What stats_cb is given, of what programs read."""
     produced(ck, where, name)
@@ -435,6 +480,7 @@ SCENARIOS = {
         in_between,
         transactions,
         looking,
+        strangers,
         statistics,
     )
 }

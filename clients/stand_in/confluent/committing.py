@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ from kcore.errors import KafkaTimeoutError
 from kcore.structs import TopicPartition as Place
 
 _COMMITTED: Final = "committed offsets"
+_TIME_MIN: Final = -3  # of a record; below 0: the end, the beginning, the latest time
 
 
 class Committing:
@@ -91,9 +92,9 @@ class Committing:
 
     def _commit_now(self, reader: Reader, wanted: Offsets) -> None:
         try:
-            reader.commit(wanted)
+            reader.commit_here(wanted)
         except OurError as error:
-            raise raised(error) from error
+            raise raised(error, retriable=False) from error
         self._stored.committed(wanted)
 
     def _commit_soon(self, wanted: Offsets, given: list[TopicPartition] | None = None) -> None:
@@ -216,21 +217,25 @@ class Committing:
         self, partitions: list[TopicPartition], timeout: float = -1
     ) -> list[TopicPartition]:
         """The first offsets at or after the times (ms) that the partitions have as offsets;
-        OFFSET_END where there is none.
+        OFFSET_END where there is none. Partitions that are not there have their error.
+        KafkaException: none is there.
         """
         self._need()
-        wanted = {place_of(one): one.offset for one in checked(partitions)}
+        times = {place_of(one): one.offset for one in checked(partitions)}
         with self._gate:
             reader = self._need()
-            found = self._asked(
-                "offsets", lambda limit: reader.offsets_for_times(wanted, limit), timeout
-            )
-            return [
-                TopicPartition(*place, constants.OFFSET_END)
-                if at is None
-                else TopicPartition(*place, at.offset, None, at.leader_epoch)
-                for place, at in ((place, found.get(place)) for place in wanted)
-            ]
+            name = None if times else "_INVALID_ARG"
+            if times and min(times.values()) < _TIME_MIN:
+                name = "UNSUPPORTED_VERSION"
+            errors: dict[Place, str] = {}
+            if name is None:
+                errors = self._asked("offsets", partial(reader.strangers, times), timeout)
+                name = "_UNKNOWN_PARTITION" if len(errors) == len(times) else None
+            if name is not None:
+                raise failure(name, f"Failed to get offsets: {words(name)}")
+            here = {place: at for place, at in times.items() if place not in errors}
+            found = self._asked("offsets", partial(reader.offsets_at, here), timeout)
+            return [_partition_of(one, errors, found) for one in partitions]
 
     def _asked(self, what: str, ask: Any, timeout: float) -> Any:
         limit = None if timeout < 0 else int(timeout * 1000)
@@ -244,6 +249,20 @@ class Committing:
                 code = code if self._need().bootstrap_connected() else CODES["_ALL_BROKERS_DOWN"]
             why = f"Failed to get {what}: {words_of(code)}: {error}"
             raise type(raised_now)(KafkaError(code, why)) from error
+
+
+def _partition_of(
+    one: TopicPartition, errors: Mapping[Place, str], found: Mapping[Place, Any]
+) -> TopicPartition:
+    place = place_of(one)
+    at = found.get(place)
+    if place in errors:
+        strange = TopicPartition(*place, one.offset)
+        strange.error = named(errors[place])
+        return strange
+    if at is None:
+        return TopicPartition(*place, constants.OFFSET_END)
+    return TopicPartition(*place, at.offset, None, at.leader_epoch)
 
 
 def _of_either(message: Message | None, offsets: list[TopicPartition] | None) -> Offsets | None:

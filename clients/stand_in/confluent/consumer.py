@@ -7,6 +7,7 @@ program's calls here: automatic commits are sent by `poll` and `consume`, callba
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, Self
@@ -244,7 +245,8 @@ class Consumer(Committing, OwnDesk):
             if self._rebalances.is_going(place):
                 return  # where it stands is for whoever has it next
             if place not in self._rebalances.places():
-                name = "_STATE" if place in self._stored.seen else "_UNKNOWN_PARTITION"
+                known = place in self._stored.seen or reader.knows(place)
+                name = "_STATE" if known else "_UNKNOWN_PARTITION"
                 raise failure(name, why + words(name))
             if not reader.here(place):
                 raise failure("_STATE", why + words("_STATE"))
@@ -441,7 +443,7 @@ class Consumer(Committing, OwnDesk):
     def see(self, event: Event) -> None:
         """What our consumer says beside records; not for programs."""
         if isinstance(event, TopicsMissing):
-            for topic in sorted(event.topics - self._missing):
+            for topic in sorted(self._read_of(event.topics) - self._missing):
                 why = f"Subscribed topic not available: {topic}: {words('UNKNOWN_TOPIC_OR_PART')}"
                 self._ready.append(_of_error(named("UNKNOWN_TOPIC_OR_PART", why), topic))
             self._missing = set(event.topics)
@@ -450,6 +452,15 @@ class Consumer(Committing, OwnDesk):
             self._ready.append(_of_error(named("_MAX_POLL_EXCEEDED", why)))
         if self._ready and self._reader is not None:
             self._reader.nudge()  # a poll that waits has something to give
+
+    def _read_of(self, topics: Iterable[str]) -> set[str]:
+        """Those of these that are read, or wanted: others were only asked about."""
+        reader = self._reader
+        if reader is None:
+            return set()
+        wanted = set(reader.core.subscription())
+        wanted.update(place.topic for place in self._rebalances.places())
+        return wanted.intersection(topics)
 
     def _look_for_ends(self, reader: Reader) -> bool:
         """Have _PARTITION_EOF told, once at each end that is come to."""

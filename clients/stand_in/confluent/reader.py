@@ -5,6 +5,8 @@ poll without a subscription waits like any other.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kcore.clients.consumer.consumer import Consumer
@@ -12,8 +14,14 @@ from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import raised
 from kcore.clients.stand_in.confluent.happenings import Happenings
 from kcore.clients.stand_in.confluent.options import Options
-from kcore.errors import KafkaError
-from kcore.structs import TopicPartition
+from kcore.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    RetriableCommitFailedError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+)
+from kcore.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 
 class Reader(Consumer):
@@ -102,14 +110,67 @@ class Reader(Consumer):
         """Whether there is such a partition, as far as is known; if not, asked once.
         KafkaTimeoutError.
         """
-        if tp.partition in (self.core.cluster.partitions(tp.topic) or ()):
-            return True
-        found = self._answer(self._ask_metadata([tp.topic], dict, timeout_ms))
-        return tp.partition in found.get(tp.topic, ())
+        return not self.strangers([tp], timeout_ms)
+
+    def knows(self, tp: TopicPartition) -> bool:
+        """Whether brokers have told of the partition."""
+        return tp.partition in (self.core.cluster.partitions(tp.topic) or ())
+
+    def strangers(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None
+    ) -> dict[TopicPartition, str]:
+        """Which of these are not there, as far as is known; if not, asked once: the name of what
+        librdkafka says of each. KafkaTimeoutError.
+        """
+        strange = [tp for tp in partitions if not self.knows(tp)]
+        if not strange:
+            return {}
+        topics = sorted({tp.topic for tp in strange})
+        found = self._answer(self._ask_metadata(topics, dict, timeout_ms))
+        return {
+            tp: "_UNKNOWN_PARTITION" if found.get(tp.topic) else "UNKNOWN_TOPIC_OR_PART"
+            for tp in strange
+            if tp.partition not in found.get(tp.topic, ())
+        }
+
+    def offsets_at(
+        self, times: Mapping[TopicPartition, int], timeout_ms: float | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """As `offsets_for_times`; -1 and -2 are the end and the beginning."""
+        found: dict[TopicPartition, OffsetAndTimestamp | None]
+        found = self._answer(self._ask_offsets(dict(times), timeout_ms))
+        return found
+
+    def commit_here(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """As `commit`, but for what brokers do not know: that is raised at once, when the others
+        are committed. UnknownTopicOrPartitionError.
+        """
+        engine, until = self._engine, self.now_ms() + self._settings.default_api_timeout_ms
+        while True:
+            future = self.commit_async(offsets, _unheard)
+            if not engine.wait(partial(getattr, future, "is_done"), until - self.now_ms()):
+                raise KafkaTimeoutError("the commit was not answered in time")
+            error = future.exception
+            if error is None:
+                return
+            cause = error.__cause__
+            if isinstance(cause, (UnknownTopicOrPartitionError, UnknownTopicIdError)):
+                raise cause
+            if not isinstance(error, RetriableCommitFailedError) or self.now_ms() >= until:
+                raise error
+            engine.wait(_never, self._settings.retry_backoff_ms)
 
     def authenticate_as(self, username: str, password: str) -> None:
         """On connections that are made from now on."""
         authenticate_as(self.core, username, password)
+
+
+def _unheard(_offsets: Any, _error: Any) -> None:
+    """Of a commit that is waited for."""
+
+
+def _never() -> bool:
+    return False
 
 
 def authenticate_as(core: Any, username: Any, password: Any) -> None:
