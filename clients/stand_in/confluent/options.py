@@ -13,6 +13,12 @@ from math import ceil
 from typing import Any, Final
 
 from kcore.clients.log import Log
+from kcore.clients.stand_in.confluent.checks import (
+    check_all,
+    check_consumer,
+    check_fetching,
+    check_producer,
+)
 from kcore.clients.stand_in.confluent.errors import KafkaException, failure
 from kcore.clients.stand_in.confluent.tokens import TokenProvider
 from kcore.limits import MAX_INT32
@@ -99,7 +105,7 @@ _NUMBERS: Final[Mapping[str, tuple[float, float]]] = {
     "fetch.message.max.bytes": (1, 1_000_000_000),
     "max.partition.fetch.bytes": (1, 1_000_000_000),
     "fetch.max.bytes": (0, 2_147_483_135),
-    "fetch.min.bytes": (0, MAX_INT32),
+    "fetch.min.bytes": (1, 100_000_000),
     "fetch.error.backoff.ms": (0, 300_000),
     "transaction.timeout.ms": (1_000, MAX_INT32),
     "queue.buffering.max.messages": (0, MAX_INT32),
@@ -204,6 +210,7 @@ class Configuration:
                 self.given[_OTHER_WORDS.get(name, name)] = _read(name, value)
         if self.given.get("https.ca.location") and self.given.get("https.ca.pem"):
             raise wrong("`https.ca.location` and `https.ca.pem` are mutually exclusive")
+        check_all(self.given)
         for name, why in _UNHEARD.items():
             if self.given.get(name):
                 log.warning("%s is without effect: %s", name, why)
@@ -430,6 +437,8 @@ def _authenticate(conf: Configuration, found: Options) -> None:
             if value:
                 found["sasl_kerberos_" + name.replace(".", "_")] = value
     else:
+        if ("sasl.username" in conf.given) != ("sasl.password" in conf.given):
+            raise wrong("sasl.username and sasl.password must be set")
         found["sasl_plain_username"] = conf.get("sasl.username", "")
         found["sasl_plain_password"] = conf.get("sasl.password", "")
 
@@ -455,6 +464,7 @@ def of_admin(conf: Configuration) -> Options:
 
 def of_consumer(conf: Configuration) -> Options:
     """Options of our consumer."""
+    check_consumer(conf.given)
     found = common(conf)
     wait = conf.get("fetch.wait.max.ms", 500)
     found |= {
@@ -495,6 +505,7 @@ def of_consumer(conf: Configuration) -> Options:
 
 def of_share_consumer(conf: Configuration) -> Options:
     """Options of our share consumer."""
+    check_fetching(conf.given)
     found = common(conf)
     wait = conf.get("fetch.wait.max.ms", 500)
     found |= {
@@ -516,14 +527,18 @@ def of_share_consumer(conf: Configuration) -> Options:
 
 def _strategies(conf: Configuration) -> str:
     given = conf.get("partition.assignment.strategy", "range,roundrobin")
-    for name in given.split(","):
-        if name.strip() not in ("range", "roundrobin", "cooperative-sticky"):
-            raise wrong(f"Unsupported partition.assignment.strategy: {name.strip()}")
-    return str(given)
+    names = [name.strip() for name in given.split(",")]
+    for name in names:
+        if name not in ("range", "roundrobin", "cooperative-sticky"):
+            raise wrong(f"Unsupported partition.assignment.strategy: {name}")
+    if len({name == "cooperative-sticky" for name in names}) > 1:
+        raise wrong(f"partition.assignment.strategy: {given} are of two protocol types")
+    return ",".join(dict.fromkeys(names))
 
 
 def of_producer(conf: Configuration) -> Options:
     """Options of our producer."""
+    check_producer(conf.given)
     found = common(conf)
     found.pop("client_rack", None)
     largest = conf.get("message.max.bytes", 1_000_000)
