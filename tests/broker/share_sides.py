@@ -1,5 +1,6 @@
 """Share group members against two sides: a real Kafka and our node, and what each was answered."""
 
+import itertools
 import re
 import socket
 import time
@@ -332,6 +333,27 @@ class Seen:
         text = (answer.error_message or "").replace(self.world.group, "GROUP")
         self.note((answer.error_code, re.sub(r"\d+", "N", text), answer.heartbeat_interval_ms))
         return answer
+
+
+def hold_both(scenario, name, kafka, release):
+    """Our node and a Kafka of this release are asked the same, and answer it."""
+    found = []
+    for make in (lambda: OurWorld(name, release), lambda: RealWorld(kafka, name, name)):
+        world = make()
+        seen = Seen(world)
+        try:
+            scenario(seen)
+        finally:
+            world.close()
+        found.append(seen.notes)
+    ours, theirs = found
+    differences = [
+        f"{number}:\n  ours:  {one}\n  Kafka: {other}"
+        for number, (one, other) in enumerate(itertools.zip_longest(ours, theirs))
+        if one != other
+    ]
+    assert not differences, "\n".join(differences)
+    assert len(ours) > 3
 
 
 def member_said(more, key):

@@ -4,13 +4,13 @@
     |-- acquired, available again, done, in any order --|-- nobody has had these yet --|
 
 Before the start everything is over. Records in flight are those from the start up to the end that
-are not. Source of the rules: Java's SharePartition of Kafka 4.3, and 4.4 for dead letters.
+are not. Source of the rules: Java's SharePartition of Kafka 4.3 and 4.4.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Final
 
@@ -249,55 +249,60 @@ class SharePartition:
 
     def acknowledge(self, member: str, said: Sequence[Acknowledgement], now_ms: int) -> None:
         """All of it, or RefusedError and nothing. said: in the order of offsets."""
-        for index, one in enumerate(said):
-            try:
-                self._check(one)
-            except RefusedError:
-                self._owned(member, said[:index])  # what is wrong before it is told
-                raise
-        for batch, own in self._owned(member, said):
+        for batch, own in self._owned(member, *self._spans(member, said)):
             for run, kind in batch.carve_all(own):
                 self._conclude(run, TYPES[kind], now_ms, split=batch.split)
             batch.join()
         self._settle()
 
     def _owned(
-        self, member: str, said: Sequence[Acknowledgement]
+        self, member: str, spans: Sequence[Span], at_once: Container[Span]
     ) -> list[tuple[InFlightBatch, Sequence[Span]]]:
-        """What is said, by batches. RefusedError if some of it is not the member's."""
-        spans = self._spans(said)
+        """What is said, by batches. at_once: what is said with one word. RefusedError if some of it
+        is not the member's, or nothing that can be said of it. Batches up to there are split all
+        the same, as by a Kafka.
+        """
         if not spans:
             return []
+        renews = self.options.renew_acknowledge_enable
         found = [
             (batch, _within(batch, spans)) for batch in self._overlapping(spans[0][0], spans[-1][1])
         ]
         for batch, own in found:
-            _check_owner(batch, own, member)
+            if own and not batch.split:
+                _check_batch(batch, member)
+                first, last, _ = own[0]
+                whole = first <= batch.first and batch.last <= last
+                batch.split = not (whole and own[0] in at_once)
+            _check_records(batch, own, member, renews=renews)
         return found
 
-    def _check(self, one: Acknowledgement) -> None:
-        """RefusedError if it speaks of what was never acquired, or wants what is not to be had."""
-        renews = RecordInput.RENEW in {TYPES[kind] for kind in set(one.types)}
-        if renews and not self.options.renew_acknowledge_enable:
-            raise RefusedError(
-                ErrorCode.INVALID_RECORD_STATE,
-                "Renewing acquisition locks is not enabled for the group.",
-            )
-        if one.last >= self.start_offset:
-            self._check_known(one)
-
-    def _spans(self, said: Sequence[Acknowledgement]) -> list[Span]:
-        """What is said, from the start on: before, it is over long since, and nobody minds."""
+    def _spans(
+        self, member: str, said: Sequence[Acknowledgement]
+    ) -> tuple[list[Span], set[Span]]:
+        """What is said, from the start on: before, it is over long since, and nobody minds; and
+        what of it with one word, not one for each record. RefusedError if it speaks of what was
+        never acquired, or twice of the same.
+        """
         spans: list[Span] = []
+        at_once: set[Span] = set()
         for one in said:
-            for span in _by_type(one, max(one.first, self.start_offset)):
-                if spans and span[0] <= spans[-1][1]:
+            try:
+                if one.last >= self.start_offset:
+                    self._check_known(one)
+                if spans and one.last >= self.start_offset and one.first <= spans[-1][1]:
                     raise RefusedError(
                         ErrorCode.INVALID_RECORD_STATE,
                         "The offset cannot be acknowledged. The offset is not acquired.",
                     )
-                spans.append(span)
-        return spans
+            except RefusedError:
+                self._owned(member, spans, at_once)  # what is wrong before it is told
+                raise
+            found = _by_type(one, max(one.first, self.start_offset))
+            spans += found
+            if len(one.types) == 1:
+                at_once.update(found)
+        return spans, at_once
 
     def _check_known(self, one: Acknowledgement) -> None:
         if not self._batches:
@@ -443,27 +448,50 @@ def _within(batch: InFlightBatch, spans: Sequence[Span]) -> Sequence[Span]:
     ]
 
 
-def _check_owner(batch: InFlightBatch, spans: Sequence[Span], member: str) -> None:
-    """RefusedError if what is said is of records of the batch that are not the member's."""
+def _check_batch(batch: InFlightBatch, member: str) -> None:
+    """RefusedError if a batch that is not split is not the member's."""
+    (run,) = batch.runs
+    if run.state is not RecordState.ACQUIRED:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD_STATE,
+            "The batch cannot be acknowledged. The batch is not in the acquired state.",
+        )
+    if run.member != member:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record"
+        )
+
+
+def _check_records(
+    batch: InFlightBatch, spans: Sequence[Span], member: str, *, renews: bool
+) -> None:
+    """RefusedError if what is said is of records of the batch that are not the member's, or what
+    the group does not allow. renews: whether it allows that.
+    """
     index = 0
     for run in batch.runs:
-        while index < len(spans) and spans[index][1] < run.first:
+        while index < len(spans) and spans[index][0] <= run.last:
+            _, last, kind = spans[index]
+            if last >= run.first:
+                _check_record(run, member)
+            if TYPES[kind] is RecordInput.RENEW and not renews:
+                raise RefusedError(
+                    ErrorCode.INVALID_RECORD_STATE,
+                    "Renewing acquisition locks is not enabled for the group.",
+                )
+            if last > run.last:
+                break
             index += 1
-        if index == len(spans):
-            return
-        first, last, _ = spans[index]
-        if first > run.last:
-            continue
-        if run.state is not RecordState.ACQUIRED:
-            why = "The batch cannot be acknowledged. The subset batch is not in the acquired state."
-            if batch.split:
-                why = "The offset cannot be acknowledged. The offset is not acquired."
-            elif first <= batch.first and batch.last <= last:
-                why = "The batch cannot be acknowledged. The batch is not in the acquired state."
-            raise RefusedError(ErrorCode.INVALID_RECORD_STATE, why)
-        if run.member != member:
-            what = "offset" if batch.split else "batch record"
-            raise RefusedError(ErrorCode.INVALID_RECORD_STATE, f"Member is not the owner of {what}")
+
+
+def _check_record(run: Run, member: str) -> None:
+    if run.state is not RecordState.ACQUIRED:
+        raise RefusedError(
+            ErrorCode.INVALID_RECORD_STATE,
+            "The offset cannot be acknowledged. The offset is not acquired.",
+        )
+    if run.member != member:
+        raise RefusedError(ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of offset")
 
 
 def _by_type(one: Acknowledgement, first: int) -> list[Span]:
