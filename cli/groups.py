@@ -330,13 +330,24 @@ def lag(options: LagOptions) -> int:
             with attempts.one():
                 row = admin.describe_groups([name])[name]
                 _check(row)
-                found = _chosen(name, admin.lag(name), options.topics)
+                found = _chosen(name, _lag_of(admin, name, attempts), options.topics)
                 page.show(*_lags(row, found))
                 late |= options.most is not None and any(
                     _is_late(one, options.most) for one in found.values()
                 )
     attempts.check()
     return REFUSED if late else DONE
+
+
+def _lag_of(admin: Admin, group: str, attempts: Attempts) -> Mapping[TopicPartition, PartitionLag]:
+    """What is known of it, if it is that of any partition."""
+    try:
+        return admin.lag(group)
+    except KafkaError as error:
+        if not error.done:
+            raise
+        attempts.note(error)
+        return error.done
 
 
 def _readers(one: PartitionLag) -> Cell:

@@ -320,7 +320,9 @@ def delete_group_offsets(
 def lag(
     group: str, partitions: Sequence[TopicPartition] | None, isolation_level: int
 ) -> Procedure[dict[TopicPartition, PartitionLag]]:
-    """How far a group is behind, in these partitions or in all that it reads or has read."""
+    """How far a group is behind, in these partitions or in all that it reads or has read. Raises
+    what failed, with the lags of the others.
+    """
     described = (yield from describe_groups([group], operations=False))[group]
     shared = is_share(described)
     (told,) = yield [ask_starts({group: None}) if shared else _ask_committed({group: None})]
@@ -335,9 +337,9 @@ def lag(
         for tp, error in [*ends.failed.items()]:
             if isinstance(error, UnknownTopicOrPartitionError):
                 del ends.failed[tp]
-    found = ends.all_done()
+    found = ends.done
     lags: dict[TopicPartition, PartitionLag] = {}
-    for tp in partitions:
+    for tp in (tp for tp in partitions if tp not in ends.failed):
         offset, end = offsets.get(tp), found.get(tp)
         at = None if offset is None or offset[0] < 0 else offset[0]
         if shared:
@@ -356,4 +358,8 @@ def lag(
             only.get("group_instance_id"),
             tuple(member["member_id"] for member in members),
         )
+    if ends.failed:
+        error = ends.error()
+        error.done = lags
+        raise error
     return lags

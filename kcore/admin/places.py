@@ -140,22 +140,25 @@ class Places:
         found = False
         for asking in dict.fromkeys(self._sought.values()):
             asking.handle_tick(now_ms)
-            if asking.over:
-                self._note(asking)
-                found = True
+            found |= self._note(asking)
         return found
 
-    def _note(self, asking: Asking) -> None:
-        for place in [place for place, by in self._sought.items() if by is asking]:
+    def _note(self, asking: Asking) -> bool:
+        """Take what was found, or cannot be, whatever else the question still looks for."""
+        done, failed = asking.outcome.done, asking.outcome.failed
+        mine = [place for place, by in self._sought.items() if by is asking]
+        ended = [place for place in mine if place[1] in done or place[1] in failed]
+        for place in ended:
             del self._sought[place]
             route, what = place
-            if what in asking.outcome.failed:
-                self._refused[place] = asking.outcome.failed[what]
+            if what in failed:
+                self._refused[place] = failed[what]
                 continue
-            found = asking.outcome.done[what]
+            found = done[what]
             if route in _KINDS:
                 found = self.network.add_coordinator(*found)
             self._nodes[place] = found
+        return bool(ended)
 
 
 def _place(route: Route, what: Any) -> _Place:

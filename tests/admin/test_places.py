@@ -126,6 +126,20 @@ def test_a_partition_without_a_leader_is_waited_for():
     client.result(number, 2_000)
 
 
+def test_a_partition_without_a_leader_is_in_no_others_way():
+    _, cluster, client = admin_world()
+    leader_of = cluster.leader_of
+    cluster.leader_of = lambda partition: -1 if partition == 1 else leader_of(partition)
+    wanted = {T0: -1, T1: -1, T2: -1}
+    with pytest.raises(KafkaTimeoutError, match=r"offsets of t-1: .*no leader is elected") as late:
+        client.run(list_partition_offsets(wanted, 0), 1_000)
+    assert (set(late.value.done), set(late.value.failed)) == ({T0, T2}, {T1})
+    with pytest.raises(KafkaTimeoutError, match="no leader is elected") as late:
+        client.run(lag("g", [*wanted], 0), 1_000)
+    assert (set(late.value.done), set(late.value.failed)) == ({T0, T2}, {T1})
+    assert {type(one) for one in late.value.done.values()} == {PartitionLag}
+
+
 def test_a_broker_that_leaves_while_all_are_asked_is_left_out():
     world, cluster, client = admin_world(request_timeout_ms=1_000)
     cluster.script[ApiKey.LIST_GROUPS] = lambda node, _: SILENT if node == 3 else None

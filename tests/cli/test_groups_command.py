@@ -96,6 +96,23 @@ def test_what_is_known_of_groups_is_printed_beside_a_broker_that_does_not_answer
     assert "listing the groups of broker 3: not done in time" in done.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_the_lag_of_a_group_beside_a_partition_without_a_leader(kcore_cluster, more):
+    kcore_cluster.create_topic("t", 3, replication_factor=1)
+    with Admin(bootstrap_servers=kcore_cluster.bootstrap) as admin:
+        at = {TopicPartition("t", number): OffsetAndMetadata(0, "") for number in range(3)}
+        admin.alter_group_offsets("g", at, raise_errors=True)
+        parts = admin.describe_topics(["t"])[0]["partitions"]
+    leaders = {part["partition_index"]: part["leader_id"] for part in parts}
+    kcore_cluster.kill(leaders[1])
+    limits = ("default_api_timeout_ms=2000", "request_timeout_ms=400")
+    done = run(kcore_cluster, "lag", "g", *more, *(part for one in limits for part in ("-X", one)))
+    assert done.exit_code == 1
+    assert len(done.stdout.splitlines()) == (2 if more else 4)
+    assert "t-1" in done.stderr
+    assert "no leader" in done.stderr
+
+
 def test_nothing_is_printed_where_nothing_is_known(broker):
     broker.refuse("ListGroups", "CLUSTER_AUTHORIZATION_FAILED")
     done = run(broker, "groups")
