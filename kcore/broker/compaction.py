@@ -8,7 +8,8 @@ stay what they are. A batch of which everything stays is the same bytes as befor
 
 Tombstones, and markers of transactions of which nothing is left, go `delete.retention.ms` after
 they were first seen here; until then the batch says when (KIP-534). A batch of which nothing stays
-is kept empty while it is the last one of its producer, whose sequence it says.
+is kept empty while it is the last one of its producer, whose sequence it says, and where the high
+watermark is behind it, which readers come to by it (since Kafka 4.4).
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ from kcore.broker.batches import (
     read_header,
 )
 from kcore.broker.log import PartitionLog
+from kcore.broker.options import INT64_MAX
 from kcore.broker.remaking import read_records, remade
 from kcore.broker.segments import Segment
+from kcore.limits import MAX_BATCH_BYTES
 from kcore.records import ConsumerRecord, ControlRecord, RecordReader, encode_batch
+from kcore.records.codecs import MissingPackageError
+from kcore.records.survey import OversizedRecordError, first_at_or_after
 from kcore.tuples import NamedTuple
 
 # Looked through in one go, in bytes as they are kept; other requests of the node wait meanwhile.
@@ -86,7 +91,8 @@ def needs_cleaning(log: PartitionLog, found: Dirt) -> bool:
 def clean(log: PartitionLog, end_offset: int, wall_ms: int) -> Iterator[None]:
     """Clean a log up to the beginning of the segment at `end_offset`, step by step.
 
-    It gives up without a trace if the log is cut at either end meanwhile.
+    It gives up without a trace if the log is cut at either end meanwhile, and with an
+    OversizedRecordError where a record of a compressed batch is larger than it may be (by now).
     """
     cuts = log.cuts
     run = _Run(log, end_offset, wall_ms)
@@ -118,6 +124,7 @@ class _Run:
         self._log = log
         self._end_offset = end_offset
         self._wall_ms = wall_ms
+        self._high_watermark = log.high_watermark
         self._horizon_ms = wall_ms + log.config.delete_retention_ms
         self._segments = [one for one in log.segments[:-1] if one.base_offset < end_offset]
         self._cleaned: list[Segment] = []
@@ -160,7 +167,7 @@ class _Run:
     def _collect(self, data: bytes, header: Batch) -> None:
         if header.attributes & CONTROL or self._is_aborted(header):
             return
-        for record in read_records(data, header) or ():
+        for record in self._read(data, header) or ():
             if record.key is not None:
                 self._latest[record.key] = record.offset
 
@@ -173,10 +180,22 @@ class _Run:
             self._seen.add(header.producer_id)
         if self._is_aborted(header):
             return self._nothing(header)
-        records = read_records(data, header)
+        records = self._read(data, header)
         if records is None:
             return data
         return self._remade(data, header, records)
+
+    def _read(self, data: bytes, header: Batch) -> list[ConsumerRecord] | None:
+        """The records of a batch; None if they cannot be read here."""
+        most = self._log.config.max_decompressed_message_bytes
+        if header.codec and most < MAX_BATCH_BYTES:
+            try:
+                first_at_or_after(data, INT64_MAX, record_bytes_max=most)  # which looks at all
+            except OversizedRecordError:
+                raise
+            except (ValueError, MissingPackageError):
+                return None
+        return read_records(data, header)
 
     def _remade(self, data: bytes, header: Batch, records: list[ConsumerRecord]) -> bytes | None:
         known = bool(header.attributes & _DELETE_HORIZON)
@@ -203,14 +222,17 @@ class _Run:
             self._seen.discard(header.producer_id)
             return data
         if header.attributes & _DELETE_HORIZON:
-            return data if header.base_timestamp > self._wall_ms else None
+            return data if header.base_timestamp > self._wall_ms else self._nothing(header)
         reader = RecordReader("", 0, data, header.base_offset, keep_control=True)
         reader.take(1)
         return _marked(header, reader.control_records or [], self._horizon_ms)
 
     def _nothing(self, header: Batch) -> bytes | None:
-        """Of a producer's last batch its header stays."""
-        if header.producer_id == NO_PRODUCER or header.base_offset not in self._last_of_producer:
+        """Of a producer's last batch its header stays, and of the last one that may be read."""
+        last = (
+            header.producer_id != NO_PRODUCER and header.base_offset in self._last_of_producer
+        ) or header.last_offset + 1 == self._high_watermark
+        if not last:
             return None
         empty = encode_batch(
             [],
@@ -221,6 +243,7 @@ class _Run:
             producer_epoch=header.producer_epoch,
             base_sequence=header.base_sequence,
             transactional=bool(header.attributes & TRANSACTIONAL),
+            control=bool(header.attributes & CONTROL),
         )
         return placed(empty, read_header(empty)._replace(max_timestamp=header.max_timestamp))
 

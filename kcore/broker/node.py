@@ -217,6 +217,7 @@ class Node:
         self.sessions.clear()
         self.groups.take_over(now_ms)
         self.transactions.take_over(now_ms)
+        self._upkeep.stop()
 
     # Mishaps -------------------------------------------------------------------------------------
 

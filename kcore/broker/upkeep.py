@@ -52,6 +52,10 @@ class Upkeep:
                 self._cluster.keep_balance(self._node_id, now_ms)
         self._cleaner.expire(now_ms, up=up)
 
+    def stop(self) -> None:
+        """The node goes down."""
+        self._cleaner.stop()
+
     def _enforce_retention(self, now_ms: int) -> None:
         wall_ms = self._cluster.wall_ms(now_ms)
         expiration_ms = self._cluster.settings.producer_id_expiration_ms(self._node_id)

@@ -359,6 +359,26 @@ def test_whoever_reads_it_all_sees_the_same_as_without_compaction(seed):
     assert log.size_bytes == sum(map(len, log.batches()))
 
 
+def test_the_last_batch_that_may_be_read_is_kept_empty(log):
+    """So that readers come to the high watermark. What has no key is from before compaction."""
+    log.config.cleanup_policy = ("delete",)
+    put(log, (b"a", b"1"))
+    put(log, (None, b"old"))
+    put(log, (None, b"old"), (None, b"too"))
+    log.config.cleanup_policy = ("compact",)
+    log.append(memoryview(keyed((b"a", b"2"))), 0, WALL_MS)  # and no follower has that yet
+    compact(log)
+    assert contents(log) == [(0, b"a", b"1"), (4, b"a", b"2")]
+    headers = [read_header(data) for data in log.batches()]
+    assert [(one.base_offset, one.last_offset, one.record_count) for one in headers] == [
+        (0, 0, 1), (2, 3, 0), (4, 4, 1),
+    ]  # fmt: skip
+    log.high_watermark = log.end_offset
+    put(log, (b"b", b"1"))
+    compact(log)
+    assert [read_header(data).base_offset for data in log.batches()] == [4, 5]
+
+
 # A node's cleaner --------------------------------------------------------------------------------
 
 
@@ -378,6 +398,37 @@ def test_a_node_compacts_by_itself_in_steps(world, client, monkeypatch):
     assert contents(log) == [(18, b"a", b"18"), (19, b"a", b"19")]
     answer = only(client.ask(fetch(0, "c"), 12))
     assert (answer.error_code, answer.log_start_offset, answer.high_watermark) == (0, 0, 20)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "none"])
+def test_a_log_with_a_record_that_is_too_large_by_now_is_left_alone(world, client, codec):
+    """Until the node starts again, also where it may be as large again; a record that is not packed
+    may be of any size. So at a Kafka 4.4.0.
+    """
+    topic = compacted(world, **{"min.cleanable.dirty.ratio": "0"})
+    log = topic.partitions[0].log
+
+    def put(key):
+        size = 5_000 if key == b"big" else 1
+        client.ask(produce(keyed((key, b"x" * size), codec=codec), "c"), 9)
+
+    for key in (b"a", b"big", b"a", b"c"):
+        put(key)
+    topic.config.max_decompressed_message_bytes = 1_000
+    world.run(60_000)
+    left = [0, 1, 2, 3] if codec == "gzip" else [1, 2, 3]
+    assert [offset for offset, _, _ in contents(log)] == left
+    topic.config.max_decompressed_message_bytes = 10_000
+    for key in (b"c", b"d"):
+        put(key)
+    world.run(60_000)
+    left = [0, 1, 2, 3, 4, 5] if codec == "gzip" else [1, 2, 4, 5]
+    assert [offset for offset, _, _ in contents(log)] == left
+    world.cluster.stop_node(1, world.now_ms)
+    world.cluster.start_node(1, world.now_ms)
+    world.run(60_000)
+    assert [offset for offset, _, _ in contents(log)] == [1, 2, 4, 5]
+    assert not world.faults
 
 
 def test_the_dirtiest_log_is_compacted_first(world, client):
