@@ -254,6 +254,8 @@ def test_it_was_none_before():
                 ("10.0.0.0/33", "Value [33] not in range [0,32]"),
                 ("::1/129", "Could not parse [::1/129] - prefix length must be between 0 and 128"),
                 ("::1/x", "Could not parse [::1/x] - invalid prefix length"),
+                ("::/2147483648", "Could not parse [::/2147483648] - invalid prefix length"),
+                ("x::/\uff11", "Could not parse [x::]"),
                 (":::/1", "Could not parse [:::]"),
                 ("::1%a b/1", "Could not parse [::1%a b]"),
                 ("::ffff:10.0.0.1/8", "Could not parse [::ffff:10.0.0.1] - not an IPv6 address"),

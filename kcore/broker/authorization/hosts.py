@@ -12,11 +12,12 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from kcore.broker.authorization.acls import WILDCARD
+from kcore.limits import MAX_INT32
 
 RANGES_SINCE: Final = (4, 4)
 
 _IPV4: Final = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})/([0-9]{1,2})")
-_PREFIX: Final = re.compile(r"[-+]?[0-9]{1,10}")
+_PREFIX: Final = re.compile(r"[-+]?\d{1,10}")  # digits of any script, as in Java
 _SCOPE: Final = re.compile(r"(%[0-9]{1,10})?")
 _KNOWN_MAX: Final = 1_024  # patterns, and addresses in them, of which the answer is kept
 
@@ -40,7 +41,7 @@ def _range6(pattern: str) -> IPv6Network:
     address, _, prefix = pattern.partition("/")
     said = f"Could not parse [{pattern[:1_000]}]"
     bits = int(prefix) if _PREFIX.fullmatch(prefix) else None
-    if bits is None:
+    if bits is None or not -MAX_INT32 - 1 <= bits <= MAX_INT32:
         raise ValueError(f"{said} - invalid prefix length")
     if not 0 <= bits <= 128:
         raise ValueError(f"{said} - prefix length must be between 0 and 128")
