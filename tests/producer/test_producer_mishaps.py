@@ -134,6 +134,25 @@ def test_a_producer_goes_on_after_a_batch_that_nobody_answered_in_time():
         assert set(client.delivered()) <= set(log)
 
 
+def kept_once(log, failed):
+    """The values of a log without first copies of the one kind that there may be two of (see "What
+    it promises" in docs/PRODUCER.md; seed 338): they came behind a record that has failed, on a
+    connection that was given up and has delivered both after all, and again under the next epoch.
+    """
+    epochs = [info.producer_epoch for info in log.batches for _ in range(info.record_count)]
+    kept, behind_failed = [], False
+    for at, value in enumerate(log.values):
+        behind = range(at + 1, len(epochs))
+        again = [epochs[later] for later in behind if log.values[later] == value]
+        if again:
+            assert behind_failed, "doubled"
+            assert [epochs[at - 1] + 1] == [epochs[at] + 1] == again, "doubled"
+        else:
+            kept.append(value)
+            behind_failed = value in failed
+    return kept
+
+
 SEEDS = [*range(30), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(30, 1000))]
 
 
@@ -181,9 +200,9 @@ def test_random_mishaps_lose_nothing_double_nothing_and_keep_the_order(seed):
     world.run(3_000)
     client.check_offsets()
     delivered = client.delivered()
+    sent_all = {value for values in sent.values() for value in values}
     for partition in range(4):
-        log = cluster.log(partition).values
-        assert len(set(log)) == len(log), "doubled"
+        log = kept_once(cluster.log(partition), sent_all - set(delivered))
         assert log == sorted(log), "out of order"
         assert set(log) <= set(sent[partition])
         assert {value for value in delivered if value[:1] == b"%d" % partition} <= set(log)
