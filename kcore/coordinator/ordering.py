@@ -11,6 +11,8 @@ T = TypeVar("T")
 
 _CAPACITY: Final = 16
 _UINT32: Final = 0xFFFFFFFF
+_UINT64: Final = 0xFFFFFFFFFFFFFFFF
+_STIRRER: Final = -7_046_029_254_386_353_131  # Java: BaseHashTable.findSlot
 
 
 def hash_ordered(
@@ -35,11 +37,34 @@ def hash_ordered(
     return sorted(ordered, key=lambda name: _spread(name) & (size - 1))
 
 
-def _spread(name: str) -> int:
+def timeline_ordered(names: Iterable[str], most: int) -> list[str]:
+    """Different names as a TimelineHashMap goes over them: by slot, in a slot as they were put in.
+
+    most: how many there have been at a time; it doubles when it is more than full by a third, and
+    is never made smaller.
+    """
+    bits = 1
+    while most * 3 > 4 << bits:
+        bits += 1
+    return sorted(names, key=lambda name: (_signed_hash(name) * _STIRRER & _UINT64) >> (64 - bits))
+
+
+def _hash(name: str) -> int:
+    """Java's String.hashCode, without its sign."""
     value = 0
     units = name.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (31 * value + (high << 8 | low)) & _UINT32
+    return value
+
+
+def _signed_hash(name: str) -> int:
+    value = _hash(name)
+    return value - (value >> 31 << 32)
+
+
+def _spread(name: str) -> int:
+    value = _hash(name)
     return value ^ (value >> 16)
 
 

@@ -206,6 +206,23 @@ def offsets_of_who_returns(seen):
         seen.beat(name, AWAY, instance_id="i1")
 
 
+def crowd(seen):
+    """Many members: where they are alike, the order decides in which a Kafka goes over them."""
+    seen.side.configure(num_standby_replicas="1")
+    seen.side.topic("in", 9)
+    seen.side.topic("store", 9)
+    seen.has(part(0, ["in"], changelogs=[internal("store")]))
+    rng = random.Random(1)
+    for number in range(40):
+        name = f"m{rng.randrange(5)}-{rng.randrange(5)}"
+        if rng.random() < 0.2:
+            seen.beat(name, -1)
+        else:
+            seen.enter(name, "p" if name < "m3" else "q")
+        if number % 5 == 4:
+            seen.describe()
+
+
 def warmups(seen):
     """There are none; who says that it has some says what could be."""
     seen.side.topic("in", 2)
@@ -289,7 +306,8 @@ def comings(seed):
 
 SCENARIOS = [
     instances, instances_that_are_silent, task_offsets, tags, told, endpoint_epochs, warmups,
-    endpoints_that_cannot_be_said, parts_without_tasks, offsets_of_who_returns, descriptions,
+    endpoints_that_cannot_be_said, parts_without_tasks, offsets_of_who_returns, crowd,
+    descriptions,
     *(comings(seed) for seed in range(6)),
 ]  # fmt: skip
 

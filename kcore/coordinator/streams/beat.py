@@ -243,8 +243,11 @@ class Beat:
         before = dict(group.target)
         if self.replaced in before:
             before[member_id] = before.pop(self.replaced)
+        members = {one.member_id: one for one in group.ordered()}
+        members.pop(self.replaced or "", None)
+        members[member_id] = self.member
         ground = Ground(
-            [*self.others(), self.member],
+            members.values(),
             before,
             {**group.offsets, member_id: self.reported},
             self.configured,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
+from kcore.coordinator.ordering import timeline_ordered
 from kcore.coordinator.streams.configuring import Configured
 from kcore.coordinator.streams.member import (
     NO_OFFSETS,
@@ -65,6 +66,7 @@ class StreamsGroup:
         "group_id",
         "held",
         "members",
+        "members_most",
         "metadata_hash",
         "offsets",
         "seen_version",
@@ -90,6 +92,7 @@ class StreamsGroup:
         self.target_wall_ms = 0  # when the target was made; 0: not known
         self.target: dict[str, Tasks] = {}
         self.members: dict[str, StreamsMember] = {}
+        self.members_most = 0  # at a time
         self.static_members: dict[str, str] = {}  # instance id -> member id
         self.offsets: dict[str, Reported] = {}  # by member
         self.description: tuple[int, TopologyDescription] | None = None  # of the topology's epoch
@@ -135,6 +138,11 @@ class StreamsGroup:
         """The subtopology that reads a topic; None if none does, as far as is known."""
         return None if self.topology is None else self.topology.reader_of(topic)
 
+    def ordered(self) -> list[StreamsMember]:
+        """The members in the order in which a Kafka goes over them."""
+        names = timeline_ordered(self.members, self.members_most)
+        return [self.members[name] for name in names]
+
     def target_of(self, member_id: str) -> Tasks:
         """What a member is to get."""
         return self.target.get(member_id, NO_TARGET)
@@ -164,6 +172,7 @@ class StreamsGroup:
             self._give_back(old)
             self.static_members.pop(old.instance_id or "", None)
         self.members[member.member_id] = member
+        self.members_most = max(self.members_most, len(self.members))
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
         for assigned in (member.assigned, member.pending):

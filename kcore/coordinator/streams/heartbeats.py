@@ -328,7 +328,7 @@ class StreamsHeartbeats(BaseHeartbeats[StreamsGroupHeartbeatRequest, StreamsGrou
                 group.held = False  # a heartbeat sees to it
                 return
             ground = Ground(
-                group.members.values(),
+                group.ordered(),
                 group.target,
                 group.offsets,
                 group.configured,
