@@ -474,6 +474,7 @@ class Fetcher:
         of these are somewhere else, or are gone, it is of no matter any more.
         """
         text = str(error)
+        self._about = {other: self._about[other] for other in self._about.keys() & self._errors}
         self._errors[text] = error
         self._about.pop(text, None)
         if waiting := set(about):
