@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fetch Spark's own Kafka connector (JVM), which tests and benches run beside ours, into the given
-# folder, once. The set is one that works together under pyspark 4.2; each jar comes alone, because
-# what they would pull in is in pyspark already. Without Java or Maven it says what is left out and
-# succeeds.
+# folder, once. The set is one that works together under pyspark 4.2 and 4.3; each jar comes alone,
+# because what they would pull in is in pyspark already. Without Java or Maven it says what is left
+# out and succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
