@@ -111,7 +111,9 @@ def fields(group, leave=()):
 
 def groups_view(shard):
     context, offsets = shard.context, shard.offsets
-    soft = {"configured", "shutdown_member_id", "endpoint_epoch"}
+    # How many members there were at a time is the size of a table of Kafka's in memory: of those
+    # that compaction has taken away whoever takes over knows nothing, there, too.
+    soft = {"configured", "shutdown_member_id", "endpoint_epoch", "members_most"}
     return {
         "consumers": {name: fields(one) for name, one in context.consumers.items()},
         "shares": {name: fields(one) for name, one in context.shares.items()},
