@@ -353,7 +353,7 @@ def hold_both(scenario, name, kafka, release):
         if one != other
     ]
     assert not differences, "\n".join(differences)
-    assert len(ours) > 3
+    assert len(ours) > 4
 
 
 def member_said(more, key):
