@@ -388,6 +388,22 @@ def test_raise_later_says_each_thing_once() -> None:
     assert world.take() == {}
 
 
+def test_an_error_is_of_no_matter_once_all_that_it_was_about_are_elsewhere() -> None:
+    """Of what was raised nothing is kept."""
+    world = World(T0, T1)
+    fetcher, positions = world.fetcher, world.positions
+    for number in range(3):
+        fetcher.raise_later(KafkaError(f"raised {number}"), [T0])
+        assert str(world.take_error(KafkaError)) == f"raised {number}"
+    fetcher.raise_later(KafkaError("both"), [T0, T1])
+    assert [*fetcher._about] == ["both"]
+    positions.seek(T0, 5)
+    assert fetcher.has_records
+    positions.seek(T1, 5)
+    assert not fetcher.has_records
+    assert not fetcher._about
+
+
 def test_health_says_why() -> None:
     world = World(T0, start=None)
     health = lambda: world.fetcher.health(T0)  # noqa: E731
