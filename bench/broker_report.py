@@ -61,7 +61,7 @@ TEXT = """\
 # How fast the embedded broker is
 
 Made by `{command}` at `{commit}`, on {machine}
-({load}; other work ran beside it), Python {python}.
+({load}), Python {python}.
 
 The broker is a process of its own, its client another: one socket that decodes nothing
 (`bench/broker_throughput.py`). **MB per CPU second** is what one core serves when nothing else

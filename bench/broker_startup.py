@@ -17,6 +17,7 @@ from collections.abc import Callable
 from broker_process import ask, cpu_s, wall
 
 import kcore.embedded
+from kcore.cli.demo.brokers import KAFKA_VERSION
 from kcore.cli.demo.kafka_cluster import KafkaCluster
 from kcore.wire import messages as m
 
@@ -74,7 +75,7 @@ def measure(rounds: int) -> list[dict]:
         "embedded, one node": lambda: in_process(1),
         "embedded, three nodes": lambda: in_process(3),
         "kcore broker, its process included": command,
-        "Kafka 4.3.1, one node": kafka,
+        f"Kafka {KAFKA_VERSION}, one node": kafka,
     }
     results = []
     for name, once in served_by.items():

@@ -14,7 +14,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
-PEERS = ("confluent-kafka", "aiokafka", "kafka-python", "pyarrow", "polars")
+PEERS = ("confluent-kafka", "aiokafka", "kafka-python", "pyspark", "pyarrow", "polars")
 CODECS = ("cramjam", "isal", "lz4", "zstandard")
 
 Result = dict[str, Any]  # "section", "about", and what the section found
