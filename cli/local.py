@@ -56,7 +56,7 @@ from kcore.cli import endings, reading
     "--release",
     metavar="X.Y",
     callback=reading.release,
-    help="Offer what this Kafka offered, from 2.1 on.  [default: 4.3]",
+    help="Offer what this Kafka offered, from 2.1 on.  [default: 4.4]",
 )
 @click.option(
     "--authorizer",

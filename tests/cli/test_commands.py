@@ -3,6 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
+from kcore.broker import BrokerConfig
 from kcore.cli.commands import kcore
 
 
@@ -124,3 +125,8 @@ def test_names_are_whole_where_no_terminal_cuts_them(kcore_broker):
         first = [row.split()[0] for row in done.stdout.splitlines()[1:]]
         assert sorted(set(first)) == names
         assert len(first) == rows
+
+
+def test_help_names_the_release_that_is_offered() -> None:
+    said = CliRunner().invoke(kcore, ["broker", "--help"]).output
+    assert "{}.{}]".format(*BrokerConfig().release) in said
