@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kcore.cli.endings import DONE, RefusalError, held, say
-from kcore.cli.places import ends, seek
+from kcore.cli.places import Offsets, ends, later, patience, seek
 from kcore.cli.reading import is_number, is_place
 from kcore.errors import (
     CommitFailedError,
@@ -71,13 +71,20 @@ class ConsumeOptions:
         return self.stop_at_end or self.stop is not None
 
     @property
+    def has_ends(self) -> bool:
+        """Whether all that is to be printed is there already."""
+        return self.stop_at_end or (self.stop is not None and not is_number(self.stop))
+
+    @property
     def by_nearest(self) -> bool:
         """Whether a place that the log does not have means the nearest one that it has."""
         return is_number(self.start) and _POLICIES.isdisjoint(self.settings)
 
 
 def consume(options: ConsumeOptions, formatter: Formatter, out: BinaryIO) -> int:
-    """Print until `count`, the end, or Ctrl-C. Raises KafkaError, RefusalError, BrokenPipeError."""
+    """Print until `count`, the end, or Ctrl-C. Raises KafkaError, BrokenPipeError, RefusalError:
+    also when what is known is printed, and nobody leads the other partitions.
+    """
     with open_consumer(options) as consumer:
         printer = Printer(consumer, options, formatter, out)
         _begin(consumer, options, printer)
@@ -86,6 +93,7 @@ def consume(options: ConsumeOptions, formatter: Formatter, out: BinaryIO) -> int
                 printer.step()
         finally:
             printer.end()
+        printer.check()
     return DONE
 
 
@@ -126,7 +134,9 @@ def _begin(consumer: Consumer, options: ConsumeOptions, printer: Printer) -> Non
         known = {topic: set(options.partitions)}
     partitions = _partitions(known)
     consumer.assign(partitions)
-    seek(consumer, options.start, partitions)
+    seek(consumer, printer.offsets, options.start, partitions)
+    if printer.offsets.lost:
+        consumer.assign([tp for tp in partitions if tp not in printer.offsets.lost])
 
 
 def _known(consumer: Consumer, options: ConsumeOptions) -> dict[str, set[int]]:
@@ -157,7 +167,10 @@ class Printer:
         self._uncommitted: dict[TopicPartition, OffsetAndMetadata] = {}
         self._commit_at_s = time.monotonic() + COMMIT_EVERY_S
         self._look_at_s = 0.0
+        # Without an end there is no end of waiting for a leader, either.
+        self.offsets = Offsets(consumer, patience(options.settings) if options.bounded else None)
         self._ends: dict[TopicPartition, int] = {}
+        self._doubt_at_s = later()
         self._failure: KafkaError | None = None  # of a commit inside a poll
 
     def step(self) -> None:
@@ -172,6 +185,10 @@ class Printer:
             return
         for partition, records in polled.items():
             self._print(partition, records)
+        if polled:
+            self._doubt_at_s = later()
+        elif self._options.has_ends and time.monotonic() >= self._doubt_at_s:
+            self._look_for_leaders()
         if self._failure is not None:
             raise self._failure
         if time.monotonic() >= self._commit_at_s:
@@ -202,9 +219,15 @@ class Printer:
 
     def finished(self) -> bool:
         """Whether `count` records were printed, or (if asked for) every partition is at its end."""
-        if self._options.count and self._printed >= self._options.count:
-            return True
-        return self._options.bounded and self._at_end()
+        return self._is_counted() or (self._options.bounded and self._at_end())
+
+    def _is_counted(self) -> bool:
+        return 0 < self._options.count <= self._printed
+
+    def check(self) -> None:
+        """RefusalError: not all that was asked for is printed, as nobody leads some partitions."""
+        if not self._is_counted():
+            self.offsets.check("was not read")
 
     def commit(self) -> None:
         """Commit behind what was printed; without a group there is nothing to do. While the group
@@ -231,8 +254,10 @@ class Printer:
     def on_partitions_assigned(self, _assigned: set[TopicPartition]) -> None:
         """They begin where the group is."""
 
-    def on_partitions_revoked(self, _revoked: set[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
         """Others go on with these, in a moment."""
+        for partition in revoked:
+            self.offsets.lost.pop(partition, None)
         try:
             self.commit()
         except KafkaError as error:
@@ -262,7 +287,8 @@ class Printer:
 
     def _print(self, partition: TopicPartition, records: Sequence[ConsumerRecord]) -> None:
         if self._options.bounded:
-            end = self._end_of([partition])[partition]
+            self.offsets.lost.pop(partition, None)  # somebody leads it again
+            end = self._end_of([partition]).get(partition, 0)
             if records[-1].offset >= end:
                 self._consumer.pause(partition)  # others may still have some
                 records = [record for record in records if record.offset < end]
@@ -278,16 +304,29 @@ class Printer:
 
     def _end_of(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The ends are those of when a partition was assigned: a busy topic has an end, too."""
-        new = [partition for partition in partitions if partition not in self._ends]
+        known = self._ends.keys() | self.offsets.lost.keys()
+        new = [partition for partition in partitions if partition not in known]
         if new:
             options = self._options
-            self._ends.update(ends(self._consumer, options.stop, options.stop_at_end, new))
+            self._ends.update(ends(self.offsets, options.stop, options.stop_at_end, new))
         return self._ends
 
     def _at_end(self) -> bool:
         assigned = self._consumer.assignment()
-        known = self._end_of(assigned)
-        return bool(assigned) and all(self._position(tp) >= known[tp] for tp in assigned)
+        self._end_of(assigned)
+        return bool(assigned) and not any(map(self._is_open, assigned))
+
+    def _is_open(self, partition: TopicPartition) -> bool:
+        """Whether there is still something to read."""
+        if partition in self.offsets.lost:
+            return False
+        return self._position(partition) < self._ends[partition]
+
+    def _look_for_leaders(self) -> None:
+        """Nothing has come for a while: of those whose leader is gone nothing will."""
+        self._doubt_at_s = later()
+        known = self._consumer.assignment() & self._ends.keys()
+        self.offsets.end(filter(self._is_open, known))
 
     def _position(self, partition: TopicPartition) -> int:
         try:

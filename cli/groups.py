@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE, REFUSED, Attempts, RefusalError, printable
+from kcore.cli.places import patience
 from kcore.cli.tables import Cell, Page, Rows, table
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
@@ -330,7 +331,8 @@ def lag(options: LagOptions) -> int:
             with attempts.one():
                 row = admin.describe_groups([name])[name]
                 _check(row)
-                found = _chosen(name, _lag_of(admin, name, attempts), options.topics)
+                known = _lag_of(admin, name, patience(options.settings), attempts)
+                found = _chosen(name, known, options.topics)
                 page.show(*_lags(row, found))
                 late |= options.most is not None and any(
                     _is_late(one, options.most) for one in found.values()
@@ -339,10 +341,12 @@ def lag(options: LagOptions) -> int:
     return REFUSED if late else DONE
 
 
-def _lag_of(admin: Admin, group: str, attempts: Attempts) -> Mapping[TopicPartition, PartitionLag]:
+def _lag_of(
+    admin: Admin, group: str, timeout_ms: int | None, attempts: Attempts
+) -> Mapping[TopicPartition, PartitionLag]:
     """What is known of it, if it is that of any partition."""
     try:
-        return admin.lag(group)
+        return admin.lag(group, timeout_ms=timeout_ms)
     except KafkaError as error:
         if not error.done:
             raise

@@ -1,29 +1,107 @@
-"""Where `kcore consume` begins and ends in each partition."""
+"""Where `kcore consume` begins and ends in each partition, and offsets that the command line asks
+for: those that are known, where a partition has no leader.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+from kcore.cli.endings import RefusalError
 from kcore.cli.reading import is_place
+from kcore.errors import KafkaTimeoutError
+from kcore.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
     from kcore import Consumer
-    from kcore.structs import TopicPartition
+
+_Found = dict[TopicPartition, int | None]
+
+# How long partitions wait for one that nobody leads, unless the user has said how long calls may
+# take. Electing a leader in place of a broker that is gone takes some 9 s (broker.session.timeout).
+PATIENCE_MS: Final = 12_000
+_SAID: Final = "default_api_timeout_ms"
 
 
-def seek(consumer: Consumer, start: str, partitions: Sequence[TopicPartition]) -> None:
-    """Go there. start: see `ConsumeOptions`."""
+def patience(settings: Mapping[str, object]) -> int | None:
+    """ms; None: as calls are."""
+    return None if _SAID in settings else PATIENCE_MS
+
+
+def later() -> float:
+    """When to ask who leads what of which nothing comes, on the monotonic clock (s)."""
+    return time.monotonic() + PATIENCE_MS / 1_000
+
+
+class Offsets:
+    """What leaders say of partitions. lost: why nothing is known of one, which is left out of what
+    is found. KafkaTimeoutError: nobody has said anything yet.
+    """
+
+    def __init__(self, consumer: Consumer, timeout_ms: int | None) -> None:
+        self.lost: dict[TopicPartition, str] = {}
+        self._consumer = consumer
+        self._timeout_ms = timeout_ms
+        self._heard = False
+
+    def first(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of each."""
+        return _there(self._known(self._consumer.beginning_offsets, partitions))
+
+    def end(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset behind the last record of each."""
+        return _there(self._known(self._consumer.end_offsets, partitions))
+
+    def since(
+        self, when: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | None]:
+        """The first offset of each with a time from @MS on."""
+        wanted = dict.fromkeys(partitions, int(when[1:]))
+        return self._known(self._consumer.offsets_for_times, wanted)
+
+    def check(self, words: str = "") -> None:
+        """RefusalError: why nothing is known of some. words: what that means of each."""
+        if self.lost:
+            said = (
+                f"{tp.topic}-{tp.partition} {words}: {why}" if words else why
+                for tp, why in sorted(self.lost.items())
+            )  # fmt: skip
+            raise RefusalError("; ".join(said))
+
+    def _known(self, ask: Callable[..., Any], of: Iterable[TopicPartition]) -> _Found:
+        found: Mapping[TopicPartition, Any]
+        try:
+            found = ask(of, timeout_ms=self._timeout_ms)
+        except KafkaTimeoutError as error:
+            if not (error.done or self._heard):
+                raise
+            self.lost.update((tp, str(why)) for tp, why in error.failed.items())
+            found = error.done
+        self._heard |= bool(found)
+        return {
+            tp: at.offset if isinstance(at, OffsetAndTimestamp) else at for tp, at in found.items()
+        }
+
+
+def _there(found: _Found) -> dict[TopicPartition, int]:
+    return {tp: offset for tp, offset in found.items() if offset is not None}
+
+
+def seek(
+    consumer: Consumer, offsets: Offsets, start: str, partitions: Sequence[TopicPartition]
+) -> None:
+    """Go there, wherever that is known. start: see `ConsumeOptions`."""
     if start == "earliest":
         consumer.seek_to_beginning(*partitions)
     elif start == "latest":
         consumer.seek_to_end(*partitions)
     elif start.startswith("-"):
-        begins = consumer.beginning_offsets(partitions)
-        for partition, end in consumer.end_offsets(partitions).items():
-            consumer.seek(partition, max(begins[partition], end + int(start)))
+        ends = offsets.end(partitions)
+        for partition, first in offsets.first(ends).items():
+            consumer.seek(partition, max(first, ends[partition] + int(start)))
     elif start.startswith("@"):
-        for partition, offset in _since(consumer, start, partitions).items():
+        for partition, offset in offsets.since(start, partitions).items():
             if offset is None:
                 consumer.seek_to_end(partition)
             else:
@@ -34,27 +112,18 @@ def seek(consumer: Consumer, start: str, partitions: Sequence[TopicPartition]) -
 
 
 def ends(
-    consumer: Consumer, stop: str | None, at_end: bool, partitions: Sequence[TopicPartition]
+    offsets: Offsets, stop: str | None, at_end: bool, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The first offset of each that is not read any more. stop: an offset, which may be still to
-    come, or @MS, and as far as there is nothing of that time the end. at_end: or the end, whichever
-    is nearer.
+    """The first offset of each that is not read any more, where it is known. stop: an offset, which
+    may be still to come, or @MS, and as far as there is nothing of that time the end. at_end: or
+    the end, whichever is nearer.
     """
     if stop is not None and not stop.startswith("@"):
-        found = dict.fromkeys(partitions, int(stop))
+        last = int(stop)
         if not at_end:
-            return found
-        there = consumer.end_offsets(partitions)
-        return {partition: min(found[partition], there[partition]) for partition in partitions}
-    there = consumer.end_offsets(partitions)
-    since = {} if stop is None else _since(consumer, stop, partitions)
-    behind = ((partition, since.get(partition)) for partition in partitions)
+            return dict.fromkeys(partitions, last)
+        return {partition: min(last, end) for partition, end in offsets.end(partitions).items()}
+    there = offsets.end(partitions)
+    since = {} if stop is None else offsets.since(stop, there)
+    behind = ((partition, since.get(partition)) for partition in there)
     return {partition: there[partition] if at is None else at for partition, at in behind}
-
-
-def _since(
-    consumer: Consumer, when: str, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, int | None]:
-    """The first offset of each with a time from @MS on."""
-    found = consumer.offsets_for_times(dict.fromkeys(partitions, int(when[1:])))
-    return {partition: None if at is None else at.offset for partition, at in found.items()}

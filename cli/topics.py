@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kcore.cli.endings import DONE, Attempts, RefusalError
 from kcore.cli.groups import open_admin
+from kcore.cli.places import Offsets, patience
 from kcore.cli.tables import Page, table
 from kcore.structs import TopicPartition
 
@@ -41,22 +42,28 @@ class TopicsOptions:
 
 def list_topics(options: TopicsOptions, *, offsets: bool, internal: bool) -> int:
     """Print a table of these topics (all if none is named). Raises KafkaError; RefusalError, when
-    all that is known is printed: there is no such topic.
+    all that is known is printed: there is no such topic, or no leader of a partition.
     """
     from kcore import Consumer  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
-    page = Page(as_json=options.as_json)
+    page, attempts = Page(as_json=options.as_json), Attempts()
     given = {"bootstrap_servers": options.bootstrap.split(","), "client_id": "kcore-topics"}
     with Consumer(**(given | dict(options.settings))) as consumer:
         known = consumer.topics()
         missing = sorted(set(options.names) - known)
         chosen = set(options.names or _shown(known, internal=internal)).difference(missing)
         if chosen or not missing:
-            make = _offsets if offsets else _partitions
-            page.show(make(consumer, sorted(chosen)))
-        if missing:
-            names = ", ".join(map(repr, missing))
-            raise RefusalError(f"there is no topic {names} at {options.bootstrap}")
+            looked_up = Offsets(consumer, patience(options.settings))
+            if offsets:
+                page.show(_offsets(consumer, looked_up, sorted(chosen)))
+            else:
+                page.show(_partitions(consumer, sorted(chosen)))
+            with attempts.one():
+                looked_up.check()
+    if missing:
+        names = ", ".join(map(repr, missing))
+        attempts.note(RefusalError(f"there is no topic {names} at {options.bootstrap}"))
+    attempts.check()
     return DONE
 
 
@@ -100,15 +107,16 @@ def _partitions(consumer: Consumer, topics: Iterable[str]) -> Rows:
     return found
 
 
-def _offsets(consumer: Consumer, topics: Iterable[str]) -> Rows:
+def _offsets(consumer: Consumer, looked_up: Offsets, topics: Iterable[str]) -> Rows:
     found = table("topic", right=("partition", "first", "end", "between"))
     partitions = [
         TopicPartition(topic, number)
         for topic in topics
         for number in sorted(consumer.partitions_for_topic(topic) or ())
     ]
-    first, end = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
-    for tp in partitions:
+    end = looked_up.end(partitions)
+    first = looked_up.first(end)
+    for tp in filter(first.__contains__, partitions):
         found.add_row(tp.topic, tp.partition, first[tp], end[tp], end[tp] - first[tp])
     return found
 

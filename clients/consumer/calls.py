@@ -140,7 +140,8 @@ class Calls(Questions):
         self, partitions: Iterable[Any], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset of each; they need not be assigned. IllegalArgumentError: a topic has no
-        such partition. KafkaTimeoutError: also where a topic is not known.
+        such partition. KafkaTimeoutError: also where a topic is not known, or a partition has no
+        leader; `done` has an OffsetAndTimestamp for each of the others, `failed` what is wrong.
         """
         return self._ends(partitions, EARLIEST, timeout_ms)
 

@@ -518,8 +518,9 @@ class Fetcher:
         """Look offsets up: -1 the end, -2 the beginning, -3 the newest, else the first at a time.
 
         `done(result, error)` runs once, at the next turn or later; a partition with no such record
-        has the result None. KafkaTimeoutError at `deadline_ms`; a deadline that is no later than
-        `now_ms` ends in an empty result at once (P8).
+        has the result None. KafkaTimeoutError at `deadline_ms`, with what was found in `done` and
+        an error for each of the others in `failed`; a deadline that is no later than `now_ms` ends
+        in an empty result at once (P8).
         """
         self._lookups.begin({} if deadline_ms <= now_ms else timestamps, done, deadline_ms)
 

@@ -173,7 +173,7 @@ class Resets:
 
 class _Lookup:
     """One call of the application's: what is still open, what was found. why: what stood in the
-    way last.
+    way of each last.
     """
 
     __slots__ = ("attempts", "deadline_ms", "done", "found", "open", "retry_at", "under_way", "why")
@@ -188,7 +188,7 @@ class _Lookup:
         self.done = done
         self.retry_at = 0
         self.attempts = 0
-        self.why = ""
+        self.why: dict[TopicPartition, str] = {}
 
 
 class Lookups:
@@ -247,14 +247,22 @@ class Lookups:
         self.due = min((_due(lookup) for lookup in self._all), default=NEVER)
 
     def _time_out(self, lookup: _Lookup) -> None:
-        names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in sorted(lookup.open))
-        why = lookup.why or "no broker could be asked"
-        for tp in sorted(lookup.under_way)[:1]:
-            leader = self._cluster.leader(tp)
-            if leader is not None:
-                why = f"{_where(self._cluster, leader.node_id)} has not answered"
-        text = f"no offset was found in time for {names}: {why}"
-        self._end(lookup, None, KafkaTimeoutError(text))
+        failed = {tp: self._late(lookup, tp, [tp]) for tp in sorted(lookup.open)}
+        first = next(iter(sorted(lookup.under_way)), next(iter(failed)))
+        error = self._late(lookup, first, failed)
+        error.failed, error.done = failed, lookup.found
+        self._end(lookup, None, error)
+
+    def _late(
+        self, lookup: _Lookup, tp: TopicPartition, of: Iterable[TopicPartition]
+    ) -> KafkaTimeoutError:
+        """What stood in the way of one, which is said of these."""
+        names = ", ".join(f"{tp.topic}-{tp.partition}" for tp in of)
+        why = lookup.why.get(tp, "no broker could be asked")
+        leader = self._cluster.leader(tp) if tp in lookup.under_way else None
+        if leader is not None:
+            why = f"{_where(self._cluster, leader.node_id)} has not answered"
+        return KafkaTimeoutError(f"no offset was found in time for {names}: {why}")
 
     def _end(
         self,
@@ -291,14 +299,15 @@ class Lookups:
             leader = self._cluster.leader(tp)
             if leader is None:
                 missing = True
-                lookup.why = self._why_no_leader(tp)
+                lookup.why[tp] = self._why_no_leader(tp)
             elif self._network.reach(leader.node_id, now_ms) in _ASKABLE:
                 asked = by_node.setdefault(leader.node_id, {})
                 asked[tp] = Wanted(timestamp, leader.epoch)
             else:
                 missing = True
                 # What was said when its link failed says more.
-                lookup.why = lookup.why or f"{_where(self._cluster, leader.node_id)} is not reached"
+                why = f"{_where(self._cluster, leader.node_id)} is not reached"
+                lookup.why.setdefault(tp, why)
         timeout_ms = min(self._config.request_timeout_ms, lookup.deadline_ms - now_ms)
         for node_id, asked in by_node.items():
             self._ask(lookup, self._beside(node_id, now_ms), asked, timeout_ms, now_ms)
@@ -353,7 +362,7 @@ class Lookups:
             self._end(lookup, None, error)
             return
         if error is not None:
-            lookup.why = str(error)
+            lookup.why.update(dict.fromkeys(asked, str(error)))
         node_id = node_id_of(answer.node)
         newest = any(one.timestamp == MAX_TIMESTAMP for one in asked.values())
         if newest and 0 <= answer.version < _MAX_TIMESTAMP_SINCE:
@@ -385,7 +394,8 @@ class Lookups:
             del lookup.open[tp]
         elif code != ErrorCode.NONE:
             where = _where(self._cluster, node_id)
-            lookup.why = f"{where} answered {for_code(code).name} for {tp.topic}-{tp.partition}"
+            why = f"{where} answered {for_code(code).name} for {tp.topic}-{tp.partition}"
+            lookup.why[tp] = why
         else:
             timestamp = lookup.open.pop(tp)
             self._cluster.see_epoch(tp, found.leader_epoch)

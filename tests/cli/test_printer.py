@@ -37,7 +37,7 @@ class MadeUpConsumer:
     def assignment(self):
         return set(self.records)
 
-    def end_offsets(self, partitions):
+    def end_offsets(self, partitions, timeout_ms=None):
         return {tp: self.ends[tp] for tp in partitions}
 
     def position(self, partition, timeout_ms):

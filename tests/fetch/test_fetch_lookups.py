@@ -95,6 +95,24 @@ def test_p8_what_came_in_the_way_is_said(
     assert f"no offset was found in time for t-0: {said}" in str(error)
 
 
+def test_p8_what_was_found_is_told_beside_what_was_not() -> None:
+    world = World(T0, T1, OTHER, start=None, leader=lambda where: where.partition + 1)
+    world.cluster.leaders.pop(OTHER)
+    outcome = look_up(world, {T0: -1, T1: -1, OTHER: -1}, timeout_ms=1_000)
+    first, _silent = world.pending(ApiKey.LIST_OFFSETS)
+    world.answer(first, listed((T0, 5)))
+    while not outcome.ended:
+        world.until_due()
+    error = outcome.ended[0][1]
+    assert isinstance(error, KafkaTimeoutError)
+    assert {where: found.offset for where, found in error.done.items()} == {T0: 5}
+    assert {where: str(one) for where, one in error.failed.items()} == {
+        OTHER: "no offset was found in time for other-0: topic other has no partition 0: it has 0",
+        T1: "no offset was found in time for t-1: node 2 at host2:9092 has not answered",
+    }
+    assert "for other-0, t-1: node 2 at host2:9092 has not answered" in str(error)
+
+
 def test_p8_without_time_it_is_empty_at_once() -> None:
     outcome = look_up(World(T0, start=None), {T0: -1}, timeout_ms=0)
     assert outcome.ended == [({}, None)]
