@@ -111,7 +111,9 @@ class Ask(Value, eq=False):
     over. place(key): whose node it is that answers, of the route: a group, a partition, a broker.
     most(version): so many keys fit into one request; None: all. changes: it is no mere question.
     final: codes that are not tried again though Kafka calls them retriable. hints: what to do, by
-    code, beside those of all.
+    code, beside those of all. after(key, outcomes): whether a key is asked for at all, by how it
+    went with it in the questions before this one that are asked beside it; None: that is not known
+    yet. What is not asked for does not end, either.
     """
 
     api: ApiKey
@@ -128,6 +130,7 @@ class Ask(Value, eq=False):
     final: frozenset[int] = frozenset()
     hints: Mapping[int, str] = field(default_factory=dict)
     name: Callable[[Key], str] = plain_name
+    after: Callable[[Key, Sequence[Outcome]], bool | None] | None = None
 
 
 class Outcome:
@@ -185,13 +188,17 @@ class Outcome:
 class Asking:
     """An Ask on its way. over: every key has ended, in `outcome`."""
 
-    def __init__(self, ask: Ask, places: Places, deadline_ms: int) -> None:
+    def __init__(
+        self, ask: Ask, places: Places, deadline_ms: int, before: Sequence[Outcome] = ()
+    ) -> None:
         self.ask = ask
         self.outcome = Outcome(ask.name)
         self.over = not ask.keys
         self._places = places
         self._deadline_ms = deadline_ms
-        self._open: dict[Key, None] = dict.fromkeys(ask.keys)
+        keys: dict[Key, None] = dict.fromkeys(ask.keys)
+        self._open, self._held = (keys, {}) if ask.after is None else ({}, keys)
+        self._before = before
         self._under_way: dict[Key, int] = {}  # the node that was asked
         self._doubtful: set[Key] = set()
         self._unknown: dict[Key, int] = {}
@@ -220,12 +227,25 @@ class Asking:
         """Ask what is due; give up what is late."""
         if self.over:
             return
+        if self._held:
+            self._let_go()
         if now_ms >= self._deadline_ms:
             self._expire()
         elif self._open and now_ms >= self._retry_at:
             for node, keys in self._by_node(now_ms).items():
                 self._send(node, keys, now_ms)
         self._end()
+
+    def _let_go(self) -> None:
+        """See what is to be asked by now."""
+        after = self.ask.after
+        assert after is not None
+        for key in list(self._held):
+            wanted = after(key, self._before)
+            if wanted is not None:
+                del self._held[key]
+            if wanted:
+                self._open[key] = None
 
     def why(self, key: Key) -> KafkaError | None:
         """What stood in the way of a key last."""
@@ -399,7 +419,7 @@ class Asking:
             self._fail(key, KafkaTimeoutError(words, timeout_ms=places.timeout_ms))
 
     def _end(self) -> None:
-        if self.over or self._open or self._under_way:
+        if self.over or self._open or self._under_way or self._held:
             return
         self.over = True
         order = {key: at for at, key in enumerate(self.ask.keys)}

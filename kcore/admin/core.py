@@ -91,7 +91,10 @@ class _Operation:
                 failed = [next(iter(one.failed.values())) for one in outcomes if one.failed]
                 self.over, self.error = True, failed[0] if failed else error
                 return
-        self._askings = [Asking(ask, places, self._deadline_ms) for ask in asks]
+        self._askings = []
+        for ask in asks:
+            before = [asking.outcome for asking in self._askings]
+            self._askings.append(Asking(ask, places, self._deadline_ms, before))
 
 
 class AdminCore(ClientCore):

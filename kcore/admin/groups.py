@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from kcore.admin.asking import Ask, Outcome, Reply, Route, plain_name
@@ -121,14 +122,13 @@ def describe_each(
     groups: Sequence[str], *, operations: bool, topologies: bool = False
 ) -> Procedure[Outcome]:
     """How it went with each. A group that is not there: a GroupIdNotFoundError."""
-    newer, share, streams = yield [
+    newer, share, streams, classic = yield [
         _ask_newer(groups, operations=operations),
         ask_share(groups, operations=operations),
         _ask_streams(groups, operations=operations, topologies=topologies),
+        replace(ask_classic(groups, operations=operations), after=_is_of_another_kind),
     ]
     kinds = newer, share, streams
-    rest = [group for group in dict.fromkeys(groups) if is_of_no(*kinds, group=group)]
-    (classic,) = yield [ask_classic(rest, operations=operations)]
     whole = Outcome(plain_name)
     for group in groups:
         if group in newer.done:
@@ -151,6 +151,13 @@ def describe_each(
 def _is_gone(group: Any) -> bool:
     """Before v6 (KIP-1043) that is how a group is told that is not there."""
     return bool(group.group_state == _DEAD and not group.members)
+
+
+def _is_of_another_kind(group: str, kinds: Sequence[Outcome]) -> bool | None:
+    """Whether none of these kinds has a group of this id; None: one has yet to be told of it."""
+    if any(group not in kind.done and group not in kind.failed for kind in kinds):
+        return None
+    return is_of_no(*kinds, group=group)
 
 
 def is_of_no(*kinds: Outcome, group: str) -> bool:
