@@ -152,7 +152,9 @@ class ConsumerCore(ClientCore):
             self._settle(now_ms)  # it could not send
         elif self._due >= 0:
             if self._links.sends != sends:
-                self._due_elsewhere = min(self._due_elsewhere, self._links.deadline())
+                # Found out anew, as each answer puts off when its link is odd to be silent: kept,
+                # that would wake whoever drives once in a few seconds, and for nothing.
+                self._due_elsewhere = self._first_elsewhere()
             self._due = min(self._due_elsewhere, group.calm_deadline())
 
     # -- subscribing -------------------------------------------------------------------------------

@@ -75,3 +75,41 @@ def test_what_is_said_is_never_later_than_what_the_rooms_say(seed):
         for one in cores:
             assert one.deadline() <= one._first_due()
     assert kept > 50
+
+
+def lent(core):
+    """Bytes come as drivers give them: into the buffer that the core lends."""
+
+    def handle_data(link, data, now_ms):
+        while data:
+            room = core.receive_buffer(link)
+            size = min(len(room), len(data))
+            room[:size] = data[:size]
+            core.receive_advance(link, size, now_ms)
+            data = data[size:]
+
+    return handle_data
+
+
+def test_who_has_nothing_to_read_is_woken_for_the_group_alone(monkeypatch):
+    """Each empty answer puts off when it is odd that a node is silent (a tenth of
+    request_timeout_ms); an idle member had been woken for that in between, every few seconds.
+    """
+    loop = CoreLoop(1, seed=1)
+    loop.call(lambda _: loop.cluster.topics.create("t", PARTITIONS))
+    core = member(loop, auto_commit_interval_ms=5_000, heartbeat_interval_ms=2_600)
+    monkeypatch.setattr(core, "handle_data", lent(core))
+    woken = []
+    handle_deadline = core.handle_deadline
+
+    def watched(now_ms):
+        woken.append(core._group.deadline() <= now_ms)
+        return handle_deadline(now_ms)
+
+    for second in range(60):
+        if second == 10:
+            monkeypatch.setattr(core, "handle_deadline", watched)
+        loop.pass_time(1_000)
+        core.poll(loop.now_ms)
+    assert woken.count(True) > 15
+    assert woken.count(False) <= 1
