@@ -51,6 +51,25 @@ def test_a_fetch_waits_for_so_many_bytes(world):
     assert member.taken(member.client.answer()) == {T: [(0, 1, 1)]}
 
 
+@pytest.mark.parametrize("bound", ["max_bytes", "max_records"])
+def test_who_has_room_for_nothing_is_told_so_at_once(world, bound):
+    world.set_for("g", auto_offset_reset="latest")
+    member = Member(world)
+    assert member.take(T, max_wait_ms=500, **{bound: 0}) == {}
+    world.put("a")  # it was not read yet: there the group begins, behind it
+    assert member.take() == {}
+    world.put("b")
+    assert member.take(max_wait_ms=500, **{bound: 0}) == {}
+    answer = member.fetch(("t", 7), max_wait_ms=500, **{bound: 0})
+    (topic,) = answer.responses
+    assert [(one.partition_index, one.error_code) for one in topic.partitions] == [
+        (7, E.UNKNOWN_TOPIC_OR_PARTITION)
+    ]
+    assert member.take(forget=[("t", 7)]) == {T: [(1, 1, 1)]}
+    assert member.take(said={T: [(1, 1, RELEASE)]}, max_wait_ms=500, **{bound: 0}) == {}
+    assert member.take() == {T: [(1, 1, 2)]}
+
+
 def test_who_is_above_a_quota_is_given_nothing_and_what_he_was_to_get_stays_locked(world):
     for text in "abcde":
         world.put(text * 3_000)

@@ -57,7 +57,8 @@ def handle(call: Call, request: ShareFetchRequest) -> ShareFetchResponse | str:
     if request.share_session_epoch == FINAL_EPOCH:
         call.node.shares.release(session)
         return fetch.response()
-    if renewing or request.max_wait_ms <= 0 or fetch.ready():
+    at_once = renewing or request.max_wait_ms <= 0 or fetch.wants_nothing
+    if at_once or fetch.ready():
         return fetch.response(acquire=not renewing)
 
     def answer() -> None:
@@ -142,6 +143,8 @@ class _Fetch:
         self._max_bytes = min(request.max_bytes, call.node.cluster.config.fetch_max_bytes)
         if call.node.throttle is not None:
             self._max_bytes = call.node.throttle.fetch_bytes_max(call, self._max_bytes)
+        # Then no share-partition begins anywhere, either; what is wrong by name is told.
+        self.wants_nothing = request.max_bytes <= 0 or request.max_records <= 0
         self._group, self._member = session.key
         # Whom a fetch begins with changes, so that all get their turn.
         parts = list(session.parts)
@@ -224,6 +227,7 @@ class _Fetch:
         records, size = request.max_records, self._max_bytes
         exact = self._call.version >= _EXACT_VERSION and request.share_acquire_mode == _EXACT
         share = size // max(len(self._there), 1)
+        there = frozenset(self._there)
         empty = True
         for part in self._parts:
             demand = Demand(self._member, records, max(request.batch_size, 1), exact)
@@ -231,6 +235,8 @@ class _Fetch:
                 check_mishap(self._call, self._group, part)
                 if part[0] in self._refused:
                     raise RefusedError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not for who asks")
+                if self.wants_nothing and part in there:
+                    continue
                 got = self._shares.acquire(
                     self._key(part), demand, min(share, size), at_least_one=empty
                 )
