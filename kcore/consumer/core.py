@@ -152,8 +152,7 @@ class ConsumerCore(ClientCore):
             self._settle(now_ms)  # it could not send
         elif self._due >= 0:
             if self._links.sends != sends:
-                # Found out anew, as each answer puts off when its link is odd to be silent: kept,
-                # that would wake whoever drives once in a few seconds, and for nothing.
+                # Anew: answers put off when a link is oddly silent; kept, it would wake in vain.
                 self._due_elsewhere = self._first_elsewhere()
             self._due = min(self._due_elsewhere, group.calm_deadline())
 
@@ -170,9 +169,7 @@ class ConsumerCore(ClientCore):
         self._subscription_changed(now_ms)
 
     def subscribe_pattern(self, pattern: str, now_ms: int) -> None:
-        """Be a group member reading every topic that the regular expression matches;
-        IllegalArgumentError if it is none.
-        """
+        """Be a group member reading what this pattern matches; IllegalArgumentError: it is none."""
         self._need_group("subscribe")
         self._subscription.subscribe_pattern(pattern)
         self._subscription.match(self._view)
