@@ -30,9 +30,10 @@ G = TypeVar("G", ShareGroup, StreamsGroup)
 
 def is_old_enough(made_ms: int, interval_ms: int, wall_ms: int) -> bool:
     """Whether a target that was made then (0: not known when) may be followed by another
-    (KIP-1263).
+    (KIP-1263). One that will be made later is of a clock that was ahead (let_time_pass, before a
+    restart): waiting for it would take days, and does at a Kafka.
     """
-    return not made_ms or not interval_ms or wall_ms >= made_ms + interval_ms
+    return not (made_ms and made_ms <= wall_ms < made_ms + interval_ms)
 
 
 class BaseHeartbeats(Deadlines[G], Generic[R, G]):

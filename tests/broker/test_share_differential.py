@@ -4,7 +4,7 @@ import itertools
 import time
 
 import pytest
-from share_sides import GROUP, configure, hold_both, release_at
+from share_sides import GROUP, beat, configure, hold_both, release_at
 from share_world import ACCEPT, GAP, REJECT, RELEASE, RENEW
 
 from kcore.wire import messages as m
@@ -491,6 +491,22 @@ def options(seen):
         )  # fmt: skip
 
 
+def grow(client, topic, count):
+    R = m.CreatePartitionsRequest
+    entry = R.CreatePartitionsTopic(name=topic, count=count, assignments=None)
+    (answer,) = client.ask(R(topics=[entry], timeout_ms=10_000), 3).results
+    assert not answer.error_code
+
+
+def starts(client, world):
+    """Where the group begins in each partition whose state is kept for it."""
+    R = m.DescribeShareGroupOffsetsRequest
+    asked = R.DescribeShareGroupOffsetsRequestGroup(group_id=world.group, topics=None)
+    (found,) = client.ask(R(groups=[asked]), 0).groups
+    parts = [one for topic in found.topics for one in topic.partitions]
+    return sorted((one.partition_index, one.start_offset) for one in parts)
+
+
 def intervals(seen):
     """How soon a target follows another (KIP-1263): who comes meanwhile waits for a part in it."""
     world, client = seen.world, seen.world.client()
@@ -510,6 +526,16 @@ def intervals(seen):
     world.wait(300)
     third = seen.beat(client, "m3", 0, ["t"])
     seen.note([bool(third.assignment.topic_partitions), third.member_epoch - later.member_epoch])
+    configure(client, world.group, "share.assignment.interval.ms", "15000")
+    world.wait(300)
+    grow(client, world.topic_name, 3)
+    epoch, waiting = third.member_epoch, True
+    while waiting:  # a Kafka's members hear of new partitions a moment later
+        world.wait(100)
+        answer = client.ask(beat(world, "m3", epoch), 1)
+        assert (answer.error_code, answer.assignment) == (0, None)
+        waiting = len(starts(client, world)) < 3
+    seen.note(starts(client, world))
 
 
 _numbers = itertools.count(1)

@@ -2,6 +2,7 @@
 
 import pytest
 from consumer_groups_world import ConsumerWorld, parts
+from coordinator_world import WALL
 from test_coordinator_consumers import HELLO
 from test_coordinator_migration import JOIN, upgraded
 
@@ -129,6 +130,14 @@ def test_the_target_of_a_group_that_nobody_is_in_is_there_at_once(how):
     assert not w.consumers.members
     assert (w.consumers.epoch, w.consumers.target_epoch) == (5, 5)
     assert w.enter("m3") == (6, {"foo": [0, 1, 2, 3, 4, 5], "bar": [0, 1, 2]})
+
+
+def test_a_target_of_a_clock_that_was_ahead_keeps_nobody_waiting():
+    w = ConsumerWorld(group_consumer_assignment_interval_ms=1_000)
+    w.enter("m1")
+    w.coordinator.set_wall_offset(WALL - 3_600_000)
+    w.enter("m2")
+    assert (w.consumers.epoch, w.consumers.target_epoch) == (3, 3)
 
 
 def test_another_assignor_makes_another_target():

@@ -2,7 +2,7 @@
 
 import pytest
 from consumer_groups_world import id_of
-from coordinator_world import of_journal
+from coordinator_world import WALL, of_journal
 from share_groups_world import ShareWorld
 from test_share_coordinator import OTHERS
 from test_share_offsets import alter, delete, initialized
@@ -35,6 +35,32 @@ def test_a_group_that_is_being_written_is_there_for_others():
     assert w.replies[token].member_epoch == 2
     assert w.replies[other].error_code == E.INCONSISTENT_GROUP_PROTOCOL
     assert w.coordinator.group("g") is None
+
+
+@pytest.mark.parametrize(("release", "begun"), [((4, 3), {}), ((4, 4), {4: 0})])
+def test_what_is_read_first_is_kept_before_the_target_is_made(release, begun):
+    """Whatever a target waits for: how far a group is in it can be asked, as at a Kafka."""
+    w = ShareWorld({"foo": 4, "bar": 1}, release=release, group_share_assignment_interval_ms=1_000)
+    w.enter("m1", ["foo"])
+    w.sizes.resize(foo=5)
+    assert w.enter("m2", ["bar"]) == (2, {})
+    assert initialized(w) == {"foo": [0, 1, 2, 3, 4], "bar": [0]}
+    assert {key[2]: one.start for key, one in w.read.items()} == begun
+    written = len(w.journal)
+    assert w.beat("m1", 2) == w.beat("m2", 2) == (2, None)
+    assert len(w.journal) == written
+    w.after(1_000)
+    assert w.beat("m2", 2) == (3, {"bar": [0]})
+    assert w.beat("m1", 2) == (3, {"foo": [0, 1, 2, 3, 4]})
+    assert m.ShareGroupStatePartitionMetadataKey not in kinds(w, written)
+
+
+def test_a_target_of_a_clock_that_was_ahead_keeps_nobody_waiting():
+    w = ShareWorld(group_share_assignment_interval_ms=1_000)
+    w.enter("m1")
+    w.coordinator.set_wall_offset(WALL - 3_600_000)
+    epoch, parts = w.enter("m2")
+    assert (epoch, bool(parts)) == (3, True)
 
 
 def test_who_cannot_be_taken_out_stays():

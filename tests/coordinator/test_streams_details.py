@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from coordinator_world import of_journal
+from coordinator_world import WALL, of_journal
 from streams_groups_world import STATELESS, WORDS, StreamsWorld, internal, owning, part, topology
 from test_streams_coordinator import ALL, OTHERS, lives
 
@@ -28,6 +28,14 @@ def test_a_group_that_is_being_written_is_there_for_others():
     assert w.answer(token) == (2, ALL, [])
     assert w.replies[other].error_code == E.INCONSISTENT_GROUP_PROTOCOL
     assert w.coordinator.group("g") is None
+
+
+def test_a_target_of_a_clock_that_was_ahead_keeps_nobody_waiting():
+    w = StreamsWorld(group_streams_assignment_interval_ms=1_000)
+    w.enter("m1")
+    w.coordinator.set_wall_offset(WALL - 3_600_000)
+    w.put_enter("m2")
+    assert (w.streams.epoch, w.streams.target_epoch) == (3, 3)
 
 
 def test_a_group_without_members_outlives_a_write_that_fails():

@@ -7,7 +7,7 @@ made room for their state; here with the first one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -230,6 +230,7 @@ class _Beat:
             if changed or value != group.metadata_hash:
                 self._epoch += 1
                 self.items.append(records.epoch_entry(group.group_id, self._epoch, value))
+            self._initialize(topics)
 
     def advance(self) -> ShareMember:
         """A new target if there is none for this epoch; the member with what that gives it."""
@@ -259,13 +260,10 @@ class _Beat:
         group, topics = self._group, self._context.topics
         members = {one.member_id: one for one in self._members()}
         wanted = {name: ids_of(topics, one.topics) for name, one in sorted(members.items())}
-        every: dict[bytes, Initialized] = {}
-        for topic_id in frozenset[bytes]().union(*wanted.values()):
-            name = topics.name_of(topic_id) or ""
-            every[topic_id] = Initialized(name, frozenset(range(topics.partition_count(name))))
-        self._initialize(every)
+        every = frozenset[bytes]().union(*wanted.values())
+        sizes = {one: topics.partition_count(topics.name_of(one) or "") for one in every}
         targets = assignor.assign(
-            wanted, group.target, {one: sorted(info.partitions) for one, info in every.items()}
+            wanted, group.target, {one: list(range(size)) for one, size in sizes.items()}
         )
         for member_id, target in targets.items():
             if group.target.get(member_id) != target:
@@ -273,15 +271,22 @@ class _Beat:
         self.items.append(records.target_epoch_entry(group.group_id, self._epoch, self._wall_ms))
         return targets.get(self._member.member_id, NOTHING)
 
-    def _initialize(self, every: dict[bytes, Initialized]) -> None:
-        """What is read for the first time is to be kept from now on."""
-        group = self._group
+    def _initialize(self, names: Iterable[str]) -> None:
+        """What is read for the first time is to be kept from now on, whenever the next target is
+        made.
+        """
+        group, topics = self._group, self._context.topics
+        every = {
+            topic_id: Initialized(name, frozenset(range(topics.partition_count(name))))
+            for name in sorted(names)
+            if (topic_id := topics.id_of(name)) is not None
+        }
         if all(group.knows(one.partitions, topic_id) for topic_id, one in every.items()):
             return
         known = {
             topic_id: one
             for topic_id, one in group.initialized.items()
-            if self._context.topics.name_of(topic_id) is not None
+            if topics.name_of(topic_id) is not None
         }
         self.items.append(records.initialized_entry(group.group_id, {**known, **every}))
         if self._context.config.as_44:
