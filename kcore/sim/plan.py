@@ -148,6 +148,10 @@ EPOCHS_SINCE: Final = 2
 RETUNED_LOCKS: Final = 2
 RETUNED_DELIVERIES: Final = 2
 
+# What a record takes where nothing goes wrong: its topic is looked up, its leader is connected to,
+# it is sent, and one trip is for what was sent before it.
+_DELIVERY_TRIPS: Final = 4
+
 # An answer that is late on purpose is no later than this.
 LATE_ANSWER_MAX_MS: Final = 3_000
 
@@ -230,6 +234,14 @@ class Plan:
     def highest_delivery_limit(self) -> int:
         """How often a record may be delivered at most, whatever is set."""
         return self.delivery_limit + (RETUNED_DELIVERIES if Fault.RETUNE in self.faults else 0)
+
+    @property
+    def delivery_timeout_ms(self) -> int:
+        """How long a record may take: no less than it does on links as slow as these. Else each
+        would fail, and with it each transaction, as at any Kafka.
+        """
+        trips_ms = _DELIVERY_TRIPS * 2 * self.latency_ms[1]
+        return max(self.request_timeout_ms + self.delivery_slack_ms, trips_ms)
 
     @property
     def has_epochs(self) -> bool:

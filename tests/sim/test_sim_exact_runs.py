@@ -77,6 +77,23 @@ def test_seeds_that_were_false_alarms_go_well(seed):
     well(drawn_exact(seed))
 
 
+@pytest.mark.parametrize("seed", [7, 10])
+def test_where_links_are_slow_records_have_the_time_that_they_take(seed):
+    """A look-up, a connection and a batch took longer than a record had: each one failed, and so
+    did each transaction.
+    """
+    plan = exact(plan_of(random.Random, seed), random.Random)
+    far = {"latency_ms": (150, 300), "request_timeout_ms": 900, "fetch_max_wait_ms": 800}
+    plan = replace(plan, **far, faults={}, delivery_slack_ms=200, split_share=0.0)
+    assert plan.delivery_timeout_ms == 4 * 2 * 300
+    well(run(plan))
+
+
+def test_where_links_are_not_slow_records_have_a_request_and_the_slack_of_the_plan():
+    plan = Plan(seed=1, exact=True, request_timeout_ms=3_000, delivery_slack_ms=200)
+    assert plan.delivery_timeout_ms == 3_200
+
+
 def test_a_producer_that_cannot_connect_to_its_coordinator_asks_nobody_again_and_again():
     well(drawn_exact(812_351_136))
 

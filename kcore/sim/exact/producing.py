@@ -69,7 +69,7 @@ class Producing:
             "compression_type": self._chance.one_of(plan.codecs),
             "max_in_flight_requests_per_connection": self._chance.one_of((1, 2, 5)),
             "request_timeout_ms": plan.request_timeout_ms,
-            "delivery_timeout_ms": plan.request_timeout_ms + plan.delivery_slack_ms,
+            "delivery_timeout_ms": plan.delivery_timeout_ms,
             "metadata_max_age_ms": plan.metadata_max_age_ms,
         }
         if self.transactional_id is not None:
