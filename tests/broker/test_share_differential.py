@@ -538,6 +538,22 @@ def intervals(seen):
     seen.note(starts(client, world))
 
 
+def first_targets(seen):
+    """Nothing can be given out yet with the first one: members who come together share the next."""
+    world, client = seen.world, seen.world.client()
+    configure(client, world.group, "share.assignment.interval.ms", "15000")
+    world.wait(300)
+    joined = {name: seen.beat(client, name, 0, ["t"]) for name in ("m1", "m2")}
+    seen.note([answer.assignment.topic_partitions for answer in joined.values()])
+    for ms in (500, 15_000, 500):
+        world.wait(ms)
+        for name, answer in joined.items():
+            later = seen.beat(client, name, answer.member_epoch)
+            given = later.assignment and later.assignment.topic_partitions
+            parts = given and [one.partitions for one in given]
+            seen.note([later.member_epoch - answer.member_epoch, parts])
+
+
 _numbers = itertools.count(1)
 
 
@@ -558,7 +574,7 @@ _numbers = itertools.count(1)
         deleted_topic,
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in (intervals, offsets, transactions, closed_connections, quotas)
+            for one in (intervals, first_targets, offsets, transactions, closed_connections, quotas)
         ),
     ],
 )

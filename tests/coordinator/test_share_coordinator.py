@@ -195,17 +195,48 @@ def test_what_is_set_for_a_group_counts():
 
 def test_kip_1263_assignments_come_no_faster_than_allowed():
     w = ShareWorld(group_share_assignment_interval_ms=1_000)
-    first, parts = w.enter("m1")
-    assert parts
+    assert w.enter("m1") == (2, {})  # from now on it is kept how far the group is
     w.after(999)
-    assert w.enter("m2") == (first, {})
-    assert (w.share.epoch, w.share.target_epoch) == (first + 1, first)
-    assert w.beat("m2", first) == (first, None)
+    assert w.enter("m2") == (2, {})
+    assert (w.share.epoch, w.share.target_epoch) == (3, 2)
+    assert w.beat("m2", 2) == (2, None)
     w.after(1)
-    moved, parts = w.beat("m2", first)
-    assert (moved, bool(parts)) == (first + 1, True)
+    moved, second = w.beat("m2", 2)
+    again, first = w.beat("m1", 2)
+    assert (moved, again) == (3, 3)
+    assert sum(map(len, first.values())) == sum(map(len, second.values())) == 3
     w.set_for["g"] = {"assignment_interval_ms": 0}
     assert w.enter("m3")[1]
+
+
+@pytest.mark.parametrize("soon", [False, True])
+def test_what_was_not_kept_when_the_target_was_made_is_in_the_next_one(soon):
+    """Which is made by itself, though nothing else changes."""
+    w = ShareWorld(group_share_assignment_interval_ms=1_000)
+    w.enter("m1")
+    if soon:
+        w.set_for["g"] = {"assignment_interval_ms": 0}
+    else:
+        assert w.beat("m1", 2) == w.beat("m1", 2) == (2, None)
+        assert (w.share.epoch, w.share.target_epoch) == (3, 2)
+        w.after(1_000)
+    assert w.beat("m1", 2) == (3, ALL)
+    written = len(w.journal)
+    w.after(1_000)
+    assert w.beat("m1", 3) == (3, None)
+    assert len(w.journal) == written
+
+
+def test_nothing_is_owed_of_what_is_gone_or_nobodys():
+    w = ShareWorld(group_share_assignment_interval_ms=1_000)
+    w.enter("m1", ["foo", "bar"])
+    w.sizes.delete("foo")
+    w.after(1_000)
+    assert w.beat("m1", 2) == (3, {"bar": [0, 1]})
+    w.after(1_000)
+    assert w.beat("m1", 3, ["nothing"]) == (4, {})
+    w.after(1_000)
+    assert w.beat("m1", 4) == (4, None)
 
 
 def test_epochs():

@@ -55,6 +55,14 @@ def test_what_is_read_first_is_kept_before_the_target_is_made(release, begun):
     assert m.ShareGroupStatePartitionMetadataKey not in kinds(w, written)
 
 
+def test_what_was_kept_before_anybody_came_is_given_out_at_once():
+    w = ShareWorld(group_share_assignment_interval_ms=1_000)
+    w.ask(alter(), 0)
+    assert w.enter("m1", ["foo"]) == (2, {"foo": [1]})
+    w.after(1_000)
+    assert w.beat("m1", 2) == (3, {"foo": [0, 1, 2, 3]})
+
+
 def test_a_target_of_a_clock_that_was_ahead_keeps_nobody_waiting():
     w = ShareWorld(group_share_assignment_interval_ms=1_000)
     w.enter("m1")

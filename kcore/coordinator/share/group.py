@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kcore.coordinator.share.member import NOTHING, Partitions, ShareMember
 from kcore.coordinator.share.states import REFUSED, ShareGroupState
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
+
+if TYPE_CHECKING:
+    from kcore.coordinator.context import Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,29 @@ class ShareGroup:
         """What a member is to get."""
         return self.target.get(member_id, NOTHING)
 
+    def kept_of(self, topic_id: bytes) -> frozenset[int]:
+        """The partitions of a topic whose state is kept."""
+        known = self.initialized.get(topic_id)
+        return frozenset() if known is None else known.partitions
+
     def knows(self, partitions: Iterable[int], topic_id: bytes) -> bool:
         """Whether the state of all of these partitions of a topic is kept."""
-        known = self.initialized.get(topic_id)
-        return known is not None and known.partitions.issuperset(partitions)
+        return topic_id in self.initialized and self.kept_of(topic_id).issuperset(partitions)
+
+    def lacks_target(self, topics: Topics) -> bool:
+        """Whether something that members read was not kept yet when the target of this epoch was
+        made: nobody has it, and no other change would have it given to them.
+        """
+        if self.target_epoch < self.epoch:
+            return False  # the next one is to come
+        wanted = frozenset[str]().union(*(one.topics for one in self.members.values()))
+        given = NOTHING.union(*self.target.values())
+        return any(
+            (topic_id, number) not in given
+            for topic_id, one in self.initialized.items()
+            if one.name in wanted and topics.name_of(topic_id) is not None
+            for number in one.partitions
+        )
 
     # Replay --------------------------------------------------------------------------------------
 

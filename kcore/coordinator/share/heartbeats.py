@@ -2,7 +2,8 @@
 
 Source of the rules and the texts: Java's GroupCoordinatorService and GroupMetadataManager of Kafka
 4.3. There a member gets partitions with a heartbeat after its first, once another coordinator has
-made room for their state; here with the first one.
+made room for their state; here with the first one, unless targets keep a distance (KIP-1263): who
+came a moment later would have to watch the first one read everything.
 """
 
 from __future__ import annotations
@@ -224,6 +225,7 @@ class _Beat:
         if member != old:
             self.items.append(records.member_entry(group.group_id, member))
         changed = member.topics != old.topics  # a new member has some
+        changed = changed or group.lacks_target(self._context.topics)
         if changed or group.seen_version != self._context.topics.version:
             topics = set().union(*(one.topics for one in self._members()))
             value = metadata_hash(self._context.topics, topics)
@@ -236,8 +238,12 @@ class _Beat:
         """A new target if there is none for this epoch; the member with what that gives it."""
         group, member = self._group, self._member
         target_epoch, target = group.target_epoch, group.target_of(member.member_id)
-        if target_epoch < self._epoch and self._may_assign():
-            target_epoch, target = self._epoch, self._assign()
+        options = self._context.keeper.share_options(group.group_id)
+        interval_ms = options.assignment_interval_ms
+        if target_epoch < self._epoch and is_old_enough(
+            group.target_wall_ms, interval_ms, self._wall_ms
+        ):
+            target_epoch, target = self._epoch, self._assign(only_kept=interval_ms > 0)
         if member.epoch != target_epoch or member.assigned != target:
             member = replace(
                 member, epoch=target_epoch, previous_epoch=member.epoch, assigned=target
@@ -245,26 +251,24 @@ class _Beat:
             self.items.append(records.current_entry(group.group_id, member))
         return member
 
-    def _may_assign(self) -> bool:
-        """Whether the last target is old enough (KIP-1263)."""
-        options = self._context.keeper.share_options(self._group.group_id)
-        made_ms = self._group.target_wall_ms
-        return is_old_enough(made_ms, options.assignment_interval_ms, self._wall_ms)
-
     def _members(self) -> list[ShareMember]:
         """All members, with this one as it is now."""
         others = self._group.members.values()
         return [one for one in others if one.member_id != self._member.member_id] + [self._member]
 
-    def _assign(self) -> Partitions:
+    def _assign(self, *, only_kept: bool) -> Partitions:
+        """only_kept: partitions whose state was kept before this heartbeat, as at a Kafka."""
         group, topics = self._group, self._context.topics
         members = {one.member_id: one for one in self._members()}
         wanted = {name: ids_of(topics, one.topics) for name, one in sorted(members.items())}
         every = frozenset[bytes]().union(*wanted.values())
-        sizes = {one: topics.partition_count(topics.name_of(one) or "") for one in every}
-        targets = assignor.assign(
-            wanted, group.target, {one: list(range(size)) for one, size in sizes.items()}
-        )
+        parts = {
+            one: sorted(group.kept_of(one))
+            if only_kept
+            else list(range(topics.partition_count(topics.name_of(one) or "")))
+            for one in every
+        }
+        targets = assignor.assign(wanted, group.target, parts)
         for member_id, target in targets.items():
             if group.target.get(member_id) != target:
                 self.items.append(records.target_entry(group.group_id, member_id, target))
