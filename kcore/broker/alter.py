@@ -36,6 +36,7 @@ def alter(
     Each succeeds or fails by itself; one that is named twice fails each time.
     """
     times = Counter((entry.resource_type, entry.resource_name) for entry in entries)
+    groups_changed = False
     for entry in entries:
         kind, name = entry.resource_type, entry.resource_name
         code, why = ErrorCode.NONE, None
@@ -45,6 +46,7 @@ def alter(
                     ErrorCode.INVALID_REQUEST, "Each resource must appear at most once."
                 )
             _alter(call, kind, name, change_of(entry), dry_run=dry_run)
+            groups_changed |= kind == GROUP and not dry_run
         except RefusedError as refused:
             code, why = refused.code, refused.why
         yield {
@@ -53,6 +55,9 @@ def alter(
             "error_code": code,
             "error_message": why,
         }
+    cluster = call.node.cluster
+    if groups_changed and cluster.replication.store is not None:  # it keeps all of them each time
+        cluster.replication.store.groups_changed(cluster.settings.groups)
 
 
 def _alter(call: Call, kind: int, name: str, change: Change, *, dry_run: bool) -> None:
@@ -113,8 +118,6 @@ def _alter_group(call: Call, name: str, change: Change, *, dry_run: bool) -> Non
         groups[name] = wanted
     else:
         groups.pop(name, None)
-    if cluster.replication.store is not None:
-        cluster.replication.store.groups_changed(groups)
 
 
 def _alter_client_metrics(call: Call, name: str, change: Change, *, dry_run: bool) -> None:

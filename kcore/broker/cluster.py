@@ -6,7 +6,7 @@ every node that is up knows it. The logs are each replica's own (`partitions.py`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -179,24 +179,36 @@ class Cluster:
 
     def delete(self, topic: Topic, now_ms: int) -> None:
         """Delete a topic: whoever waits for its records is told, offsets committed in it go."""
+        self.delete_all([topic], now_ms)
+
+    def delete_all(self, topics: Collection[Topic], now_ms: int) -> None:
+        """The same of several. What else there is to look through is looked through once."""
+        if not topics:
+            return
         self.now_ms = now_ms
-        self.topics.delete(topic)
+        for topic in topics:
+            self.topics.delete(topic)
         self.settle_coordinators(now_ms)  # first: with their topic, what they keep is gone
-        self.internal.topic_deleted(topic.name)
-        if topic.name == SHARES_TOPIC:
+        names = {topic.name for topic in topics}
+        topic_ids = {topic.topic_id for topic in topics}
+        for topic in topics:
+            self.internal.topic_deleted(topic.name)
+        if SHARES_TOPIC in names:
             self.share_states.reset()
-        self.share_states.forget_topic(topic.topic_id)
+        self.share_states.forget_topics(topic_ids)
+        places = [(topic.name, at.number) for topic in topics for at in topic.partitions]
         for node in self.nodes.values():
-            node.fetches.recheck((topic.name, number) for number in range(len(topic.partitions)))
-            node.groups.delete_topic(topic.name, now_ms)
-            node.shares.forget(None, {topic.topic_id})
+            node.fetches.recheck(places)
+            node.groups.delete_topics(names, now_ms)
+            node.shares.forget(None, topic_ids)
 
     def configured(self, topics: Iterable[Topic], now_ms: int) -> None:
         """Options of topics have changed: leaders may be found, more may be readable."""
-        for topic in topics:
+        changed = list(topics)
+        for topic in changed:
             for partition in topic.partitions:
                 partition.tick(now_ms)
-        self.elect(now_ms)
+        self.elect(now_ms, changed)
 
     def partition(self, name: str, number: int) -> Partition:
         """A partition, whoever leads it. RefusedError if there is none."""
@@ -301,9 +313,9 @@ class Cluster:
                 partition.settle(now_ms)
         self.elect(now_ms)
 
-    def elect(self, now_ms: int) -> None:
-        """Find leaders for partitions that have none."""
-        for topic in self.topics.topics():
+    def elect(self, now_ms: int, topics: Iterable[Topic] | None = None) -> None:
+        """Find leaders for partitions that have none. topics: whose; None: all."""
+        for topic in self.topics.topics() if topics is None else topics:
             for partition in topic.partitions:
                 if partition.leader == NOBODY:
                     successor = self.successor(partition)

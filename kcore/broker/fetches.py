@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
 from kcore.broker.links import ClientLink
 from kcore.timers import NEVER
@@ -36,6 +36,25 @@ class Waiting:
         self.open = True
 
 
+class Outstanding(Protocol):
+    """A part of what a request waits for."""
+
+    def done(self) -> bool:
+        """Whether it is known what becomes of it; once it is, it stays so."""
+
+    def end(self) -> None:
+        """Its time is over."""
+
+
+def all_done(left: list[Outstanding]) -> bool:
+    """Whether nothing is left to wait for. What is done is taken away, so that who waits for many,
+    and looks whenever one of them changes, looks at each of them about twice.
+    """
+    while left and left[-1].done():
+        left.pop()
+    return not left
+
+
 class Fetches:
     """The parked fetches of one node; at most one a connection."""
 
@@ -54,11 +73,13 @@ class Fetches:
 
     def recheck(self, places: Iterable[Place]) -> None:
         """Something happened to these partitions: answer whoever waited for it."""
-        for place in places:
-            for waiting in list(self._by_place.get(place, ())):
-                if waiting.open and waiting.ready():
-                    self._finish(waiting)
-                    waiting.answer()
+        found = dict.fromkeys(
+            waiting for place in places for waiting in self._by_place.get(place, ())
+        )
+        for waiting in found:  # once each: it looks at all that it waits for
+            if waiting.open and waiting.ready():
+                self._finish(waiting)
+                waiting.answer()
 
     def recheck_all(self) -> None:
         """Nobody has looked for a while: answer whoever waits for what is there by now."""

@@ -6,6 +6,7 @@ appended when they are given out.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kcore.broker.calls import Call
@@ -52,7 +53,7 @@ class Groups:
             self._coordinator.handle_entries(partition, entries, local_ms)
             self._coordinator.handle_loaded(partition, local_ms)
             for topic in self._cluster.internal.missed_deletions(partition):
-                self._coordinator.delete_topic(topic, local_ms, partition)
+                self._coordinator.delete_topics({topic}, local_ms, partition)
         self.settle()
 
     def request(self, call: Call, message: Message) -> None:
@@ -63,9 +64,9 @@ class Groups:
         self._coordinator.handle_request(call.caller(), call.version, message, local_ms)
         self.settle()
 
-    def delete_topic(self, topic: str, now_ms: int) -> None:
-        """Offsets committed in a topic that is gone go, too."""
-        self._coordinator.delete_topic(topic, self._clock.read(now_ms))
+    def delete_topics(self, topics: Collection[str], now_ms: int) -> None:
+        """Offsets committed in topics that are gone go, too."""
+        self._coordinator.delete_topics(topics, self._clock.read(now_ms))
         self.settle()
 
     def keeps(self, partition: int) -> bool:

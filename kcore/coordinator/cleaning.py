@@ -6,7 +6,7 @@ until its own is, nothing is added. So no commit slips in between the look and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from kcore.coordinator.appends import answered
 from kcore.coordinator.consumer.group import ConsumerGroup
@@ -129,13 +129,13 @@ class Cleaning:
                 )
         return response, list(gone)
 
-    def delete_topic(self, topic: str, now_ms: int) -> None:
-        """O20: a topic is gone, and with it what was read of it."""
+    def delete_topics(self, topics: Collection[str], now_ms: int) -> None:
+        """O20: topics are gone, and with them what was read of them."""
 
         def delete(error: ErrorCode, now_ms: int) -> None:
             entries: list[Item] = [
                 offset_entry(group_id, *tp, None)
-                for group_id, tp in self._offsets.with_topic(topic)
+                for group_id, tp in self._offsets.with_topics(topics)
             ]
             if entries and not error:
                 self._context.write(entries, ignore, now_ms)

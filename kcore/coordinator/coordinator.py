@@ -21,7 +21,7 @@ KIP-932, in `streams/` those of KIP-1071.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kcore.coordinator.config import CoordinatorConfig
@@ -213,11 +213,13 @@ class GroupCoordinator(Front[Shard]):
             shard.context.write([marker], lambda _error, _now_ms: None, now_ms)
         return error
 
-    def delete_topic(self, topic: str, now_ms: int, partition: int | None = None) -> None:
-        """A topic is gone: so are the offsets in it. partition: of one that could not be told."""
+    def delete_topics(
+        self, topics: Collection[str], now_ms: int, partition: int | None = None
+    ) -> None:
+        """Topics are gone: so are the offsets in them. partition: of one that could not be told."""
         for number, shard in self._shards.items():
             if not shard.loading and partition in {None, number}:
-                shard.cleaning.delete_topic(topic, now_ms)
+                shard.cleaning.delete_topics(topics, now_ms)
 
     def set_wall_offset(self, wall_offset_ms: int) -> None:
         """The time of day has been set; sessions do not care, the age of offsets does."""

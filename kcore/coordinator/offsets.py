@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from kcore.structs import TopicPartition
@@ -62,11 +62,11 @@ class Offsets:
         """What a delete of the group has to take: stored or pending, in a steady order."""
         return sorted({*self._stored.get(group_id, ()), *self._open.get(group_id, ())})
 
-    def with_topic(self, topic: str) -> Iterator[tuple[str, TopicPartition]]:
-        """Every stored or pending offset of a topic."""
+    def with_topics(self, topics: Collection[str]) -> Iterator[tuple[str, TopicPartition]]:
+        """Every stored or pending offset of these topics."""
         for group_id in sorted({*self._stored, *self._open}):
             for tp in self.touched(group_id):
-                if tp.topic == topic:
+                if tp.topic in topics:
                     yield group_id, tp
 
     # Replay --------------------------------------------------------------------------------------

@@ -301,7 +301,7 @@ def test_o20_offsets_of_a_deleted_topic_go():
     w = World()
     w.commit({T0: 1, ("u", 0): 2})
     w.txn_commit({T1: 3}, 5, group="h")
-    w.coordinator.delete_topic("t", w.now)
+    w.coordinator.delete_topics({"t"}, w.now)
     w.drain()
     w.mark(5, committed=True)
     assert w.fetch() == {("u", 0): (2, 0)}

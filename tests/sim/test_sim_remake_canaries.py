@@ -87,7 +87,7 @@ def refuse_lower_epochs(patch):
 
 def keep_the_old_offsets(patch):
     """The coordinator does not hear that a topic is gone."""
-    patch.setattr(Cleaning, "delete_topic", lambda self, topic, now_ms: None)
+    patch.setattr(Cleaning, "delete_topics", lambda self, topics, now_ms: None)
 
 
 def serve_the_old_log(patch):

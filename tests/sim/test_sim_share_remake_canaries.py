@@ -95,7 +95,7 @@ def read_what_is_spoken_of(patch):
 
 
 def keep_what_was_of_it(patch):
-    patch.setattr(ShareStates, "forget_topic", lambda self, topic_id: None)
+    patch.setattr(ShareStates, "forget_topics", lambda self, topic_ids: None)
 
 
 def hold_what_was_of_it(patch):
@@ -111,15 +111,15 @@ def hold_what_was_of_it(patch):
 
 def begin_where_the_old_one_was(patch):
     """States go by names (there is one topic)."""
-    original, found = ShareStates.forget_topic, ShareStates.get
+    original, found = ShareStates.forget_topics, ShareStates.get
     gone, left = set(), {}  # topic ids; of each book, where it was
 
-    def forget(self, topic_id):
-        gone.add(topic_id)
+    def forget(self, topic_ids):
+        gone.update(topic_ids)
         for (group_id, of, number), kept in self._kept.items():
-            if of == topic_id:
+            if of in topic_ids:
                 left[self, group_id, number] = kept
-        original(self, topic_id)
+        original(self, topic_ids)
 
     def get(self, key):
         group_id, topic_id, number = key
@@ -127,7 +127,7 @@ def begin_where_the_old_one_was(patch):
             return None
         return found(self, key) or left.get((self, group_id, number))
 
-    patch.setattr(ShareStates, "forget_topic", forget)
+    patch.setattr(ShareStates, "forget_topics", forget)
     patch.setattr(ShareStates, "get", get)
 
 

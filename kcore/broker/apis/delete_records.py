@@ -5,7 +5,7 @@ from __future__ import annotations
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import PARKED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
-from kcore.broker.fetches import Waiting
+from kcore.broker.fetches import Outstanding, Waiting, all_done
 from kcore.broker.partitions import Partition
 from kcore.broker.topics import Topic
 from kcore.coordinator.journal import INTERNAL_TOPICS
@@ -30,13 +30,15 @@ def handle(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse |
     if not behind:
         return response
 
+    left: list[Outstanding] = [*behind]
+
     def answer() -> None:
-        for one in behind:
+        for one in left:
             one.end()
         call.answer(response)
 
     places = [(one.partition.topic, one.partition.number) for one in behind]
-    waiting = Waiting(call.link, places, lambda: all(one.done() for one in behind), answer)
+    waiting = Waiting(call.link, places, lambda: all_done(left), answer)
     wait_ms = min(max(request.timeout_ms, 0), FETCH_WAIT_MAX_MS)
     call.node.fetches.park(waiting, call.now_ms + wait_ms)
     return PARKED

@@ -7,6 +7,7 @@ from collections import Counter
 from kcore.broker.batches import RefusedError
 from kcore.broker.calls import Call
 from kcore.broker.mutations import Mutations, mutations_of, text_of
+from kcore.broker.topics import Topic
 from kcore.wire.codes import ErrorCode
 from kcore.wire.message import ZERO_UUID
 from kcore.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
@@ -23,7 +24,8 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
         wanted = [(entry.name, entry.topic_id) for entry in request.topics]
     mutations = mutations_of(call, _STRICT_VERSION)
     times = Counter(wanted)
-    results = []
+    results: list[DeleteTopicsResponse.DeletableTopicResult] = []
+    gone: list[Topic] = []
     both = _named_twice(call, wanted)
     for name, topic_id in times:
         if name is None and topic_id in both.values():
@@ -35,11 +37,12 @@ def handle(call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named by its id, too")
             if times[name, topic_id] > 1:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, "named more than once")
-            _delete(call, result, mutations)
+            gone.append(_found(call, result, mutations))
         except RefusedError as refused:
             result.error_code = refused.code
             result.error_message = text_of(refused)
         results.append(result)
+    call.node.cluster.delete_all(gone, call.now_ms)
     return DeleteTopicsResponse(responses=results, throttle_time_ms=mutations.throttle_ms)
 
 
@@ -51,10 +54,10 @@ def _named_twice(call: Call, wanted: list[tuple[str | None, bytes]]) -> dict[str
     return {name: known for name in names if (known := topics.id_of(name)) in ids and known}
 
 
-def _delete(
+def _found(
     call: Call, result: DeleteTopicsResponse.DeletableTopicResult, mutations: Mutations
-) -> None:
-    """Delete what the result is about."""
+) -> Topic:
+    """What the result is about, which is to go."""
     if (result.name is None) is (result.topic_id == ZERO_UUID):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "neither a name nor an id, or both")
     cluster = call.node.cluster
@@ -62,5 +65,5 @@ def _delete(
     if topic is None:
         raise RefusedError(error, "no such topic")
     mutations.check(len(topic.partitions))
-    cluster.delete(topic, call.now_ms)
     result.name, result.topic_id = topic.name, topic.topic_id
+    return topic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from kcore.broker.calls import Call
@@ -17,11 +18,11 @@ Described = DescribeLogDirsResponse.DescribeLogDirsTopic
 def handle(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """The size of each log, and how far it is behind what consumers may read."""
     cluster = call.node.cluster
-    asked: list[tuple[Topic | None, list[int] | None]]
+    asked: list[tuple[Topic | None, Collection[int] | None]]
     if request.topics is None:
         asked = [(topic, None) for topic in cluster.topics.topics()]
     else:
-        asked = [(cluster.topics.get(entry.topic), entry.partitions) for entry in request.topics]
+        asked = [(cluster.topics.get(one.topic), set(one.partitions)) for one in request.topics]
     topics = [_describe(call, topic, numbers) for topic, numbers in asked if topic is not None]
     used = sum(one.partition_size for topic in topics for one in topic.partitions)
     total = cluster.config.log_bytes_max
@@ -37,7 +38,7 @@ def handle(call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsRespon
     )
 
 
-def _describe(call: Call, topic: Topic, numbers: list[int] | None) -> Described:
+def _describe(call: Call, topic: Topic, numbers: Collection[int] | None) -> Described:
     described = Described(name=topic.name)
     for partition in topic.partitions:
         log = partition.logs.get(call.node.node_id)

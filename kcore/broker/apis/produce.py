@@ -10,7 +10,7 @@ from __future__ import annotations
 from kcore.broker.batches import RefusedError, only_batch, read_header
 from kcore.broker.calls import PARKED, UNANSWERED, Call
 from kcore.broker.config import FETCH_WAIT_MAX_MS
-from kcore.broker.fetches import Waiting
+from kcore.broker.fetches import Outstanding, Waiting, all_done
 from kcore.broker.hints import Hints
 from kcore.broker.partitions import NOBODY, Partition
 from kcore.broker.topics import Topic
@@ -176,13 +176,15 @@ def _wait(
     response: ProduceResponse,
     unreplicated: list[_Unreplicated],
 ) -> str:
+    left: list[Outstanding] = [*unreplicated]
+
     def answer() -> None:
-        for one in unreplicated:
+        for one in left:
             one.end()
         call.answer(response)
 
     places = [(one.partition.topic, one.partition.number) for one in unreplicated]
-    waiting = Waiting(call.link, places, lambda: all(one.done() for one in unreplicated), answer)
+    waiting = Waiting(call.link, places, lambda: all_done(left), answer)
     wait_ms = min(max(request.timeout_ms, 0), FETCH_WAIT_MAX_MS)
     call.node.fetches.park(waiting, call.now_ms + wait_ms)
     return PARKED

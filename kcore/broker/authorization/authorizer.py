@@ -9,6 +9,7 @@ they are denied may describe.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -25,6 +26,7 @@ from kcore.broker.authorization.acls import (
 )
 from kcore.broker.authorization.config import AuthorizerConfig
 from kcore.broker.authorization.hosts import is_in_range
+from kcore.tuples import NamedTuple
 
 # Entries of a cluster: more than a test needs, by far.
 ACLS_MAX: Final = 10_000
@@ -55,7 +57,22 @@ _SUPPORTED: Final[dict[Resource, tuple[Operation, ...]]] = {
     ),
 }
 
+# What entries can be about, all of a name or all that begins with it.
+_PATTERNS: Final = frozenset({Pattern.LITERAL, Pattern.PREFIXED})
+
 Changed = Callable[[Sequence[Acl], Sequence[Acl]], None]
+
+
+class _Place(NamedTuple):
+    """What entries are about; of a name, or prefix, there may be thousands."""
+
+    resource_type: int
+    prefixed: bool
+    name: str
+
+
+def _place_of(acl: Acl) -> _Place:
+    return _Place(acl.resource_type, acl.pattern_type == Pattern.PREFIXED, acl.resource_name)
 
 
 class Authorizer:
@@ -69,9 +86,9 @@ class Authorizer:
         self._principals = dict(config.principals)
         self._default = config.allow_everyone_if_no_acl_found
         self._acls: dict[Acl, None] = {}
-        # Of each type: those about one name, and all others.
-        self._named: dict[tuple[int, str], list[Acl]] = {}
-        self._others: dict[int, list[Acl]] = {}
+        # By what they are about: by name, or prefix, of a type; and how long its prefixes are.
+        self._places: dict[_Place, dict[Acl, None]] = {}
+        self._lengths: dict[int, Counter[int]] = {}
         self.changed: Changed | None = None
 
     # Entries -------------------------------------------------------------------------------------
@@ -81,7 +98,12 @@ class Authorizer:
         new = [acl for acl in dict.fromkeys(acls) if acl not in self._acls]
         for acl in new:
             self._acls[acl] = None
-            self._place_of(acl).append(acl)
+            place = _place_of(acl)
+            if place not in self._places:
+                self._places[place] = {}
+                if place.prefixed:
+                    self._lengths.setdefault(place.resource_type, Counter())[len(place.name)] += 1
+            self._places[place][acl] = None
         self._tell(new, ())
 
     def remove(self, acls: Iterable[Acl]) -> None:
@@ -89,21 +111,32 @@ class Authorizer:
         gone = [acl for acl in dict.fromkeys(acls) if acl in self._acls]
         for acl in gone:
             del self._acls[acl]
-            self._place_of(acl).remove(acl)
-        self._named = {key: acls for key, acls in self._named.items() if acls}
+            place = _place_of(acl)
+            del self._places[place][acl]
+            if not self._places[place]:
+                self._vacate(place)
         self._tell((), gone)
 
     def find(self, wanted: AclFilter) -> list[Acl]:
         """The entries that a filter finds, in their order."""
-        return [acl for acl in self._acls if wanted.matches(acl)]
+        found: Iterable[Acl] = self._acls
+        name, pattern = wanted.resource_name, wanted.pattern_type
+        if name is not None and pattern in _PATTERNS and wanted.resource_type != Resource.ANY:
+            prefixed = pattern == Pattern.PREFIXED
+            found = self._places.get(_Place(wanted.resource_type, prefixed, name), ())
+        return [acl for acl in found if wanted.matches(acl)]
 
     def __len__(self) -> int:
         return len(self._acls)
 
-    def _place_of(self, acl: Acl) -> list[Acl]:
-        if acl.pattern_type == Pattern.PREFIXED or acl.resource_name == WILDCARD:
-            return self._others.setdefault(acl.resource_type, [])
-        return self._named.setdefault((acl.resource_type, acl.resource_name), [])
+    def _vacate(self, place: _Place) -> None:
+        """Nothing is about it any more."""
+        del self._places[place]
+        if place.prefixed:
+            lengths = self._lengths[place.resource_type]
+            lengths[len(place.name)] -= 1
+            if not lengths[len(place.name)]:
+                del lengths[len(place.name)]
 
     def _tell(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
         if self.changed is not None and (added or removed):
@@ -147,11 +180,11 @@ class Authorizer:
             and acl.operation in exactly
             and self._concerns(acl, principal, host)
         ]
-        denied = [acl for acl in about if acl.permission_type == Permission.DENY]
-        if any(_is_everything(acl) for acl in denied):
+        denied = _Denied([acl for acl in about if acl.permission_type == Permission.DENY])
+        if WILDCARD in denied.names:
             return False
         return any(
-            _is_everything(acl) or not any(_dominates(other, acl) for other in denied)
+            _is_everything(acl) or not denied.dominates(acl)
             for acl in about
             if acl.permission_type == Permission.ALLOW
         )
@@ -173,11 +206,11 @@ class Authorizer:
         return self.ranges and "/" in acl.host and is_in_range(host, acl.host)
 
     def _about(self, resource_type: int, name: str) -> Iterator[Acl]:
-        if name != WILDCARD:  # else they are among the others
-            yield from self._named.get((resource_type, name), ())
-        for acl in self._others.get(resource_type, ()):
-            if acl.covers(name):
-                yield acl
+        for literal in {name, WILDCARD}:
+            yield from self._places.get(_Place(resource_type, False, literal), ())
+        for length in self._lengths.get(resource_type, ()):
+            if length <= len(name):
+                yield from self._places.get(_Place(resource_type, True, name[:length]), ())
 
 
 def _speaks_of(acl: Acl, operation: int) -> bool:
@@ -192,9 +225,18 @@ def _is_everything(acl: Acl) -> bool:
     return acl.pattern_type == Pattern.LITERAL and acl.resource_name == WILDCARD
 
 
-def _dominates(denied: Acl, allowed: Acl) -> bool:
-    """Whether nothing is left of what one entry allows, as another denies it."""
-    if denied.pattern_type == Pattern.PREFIXED:
-        return allowed.resource_name.startswith(denied.resource_name)
-    same = denied.resource_name == allowed.resource_name
-    return same and allowed.pattern_type == Pattern.LITERAL
+class _Denied:
+    """What entries deny."""
+
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        places = {_place_of(acl) for acl in acls}
+        self.names = {place.name for place in places if not place.prefixed}
+        self._prefixes = {place.name for place in places if place.prefixed}
+        self._lengths = {len(prefix) for prefix in self._prefixes}
+
+    def dominates(self, allowed: Acl) -> bool:
+        """Whether nothing is left of what an entry allows."""
+        name = allowed.resource_name
+        if any(name[:length] in self._prefixes for length in self._lengths):
+            return True
+        return name in self.names and allowed.pattern_type == Pattern.LITERAL

@@ -7,6 +7,7 @@ is hidden. A node without an authorizer has its handlers as they are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -166,8 +167,9 @@ def _split(call: GuardedCall, entries: Entries, asked: list[Any]) -> tuple[list[
     kept: list[Any] = []
     refused: list[Any] = []
     names = [call.name_of(one, entries.field) for one in asked]
+    times = Counter(names) if entries.distinct else {}
     for one, name in zip(asked, names, strict=True):
-        if name is None or (entries.distinct and names.count(name) > 1):
+        if name is None or times.get(name, 1) > 1:
             kept.append(one)  # the handler says what is wrong with it
         elif call.may(entries.operation, entries.resource, name, entries.instead):
             kept.append(one)
@@ -206,6 +208,7 @@ def _take_out_within(
     """The same of lists in the entries of a list."""
     outer, key = within
     holders = getattr(request, outer)
+    found: dict[str, list[Any]] = {}
     for holder in holders:
         kept, refused = _split(call, entries, getattr(holder, entries.asked) or [])
         if not refused:
@@ -216,7 +219,9 @@ def _take_out_within(
         setattr(holder, entries.asked, kept)
         setattr(request, outer, holders)
         parts = getattr(answer, entries.answered)
-        call.amend(partial(_put_back_within, entries, within, getattr(holder, key), parts))
+        found.setdefault(getattr(holder, key), []).extend(parts)
+    if found:
+        call.amend(partial(_put_back_within, entries, within, found))
 
 
 def _put_back(answered: str, parts: Iterable[Any], answer: Any) -> None:
@@ -226,12 +231,11 @@ def _put_back(answered: str, parts: Iterable[Any], answer: Any) -> None:
 
 
 def _put_back_within(
-    entries: Entries, within: tuple[str, str], name: str, parts: Iterable[Any], answer: Any
+    entries: Entries, within: tuple[str, str], found: Mapping[str, list[Any]], answer: Any
 ) -> None:
     outer, key = within
     for holder in getattr(answer, outer):
-        if getattr(holder, key) == name:
-            _put_back(entries.answered, parts, holder)
+        _put_back(entries.answered, found.get(getattr(holder, key), ()), holder)
 
 
 # Entries of answers -------------------------------------------------------------------------------

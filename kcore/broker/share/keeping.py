@@ -105,9 +105,9 @@ class ShareStates:
         self._snapshots.clear()
         self._loaded.clear()
 
-    def forget_topic(self, topic_id: bytes) -> None:
-        """A topic is gone."""
-        self._forget(lambda key: key[1] == topic_id)
+    def forget_topics(self, topic_ids: Container[bytes]) -> None:
+        """Topics are gone."""
+        self._forget(lambda key: key[1] in topic_ids)
 
     def _forget(self, chosen: Callable[[ShareKey], bool]) -> None:
         for number in range(STATE_PARTITIONS):
