@@ -22,6 +22,7 @@ CONFIG = BrokerConfig(
         group_initial_rebalance_delay_ms=0,
         group_min_session_timeout_ms=1_000,
         group_consumer_assignment_interval_ms=0,
+        group_share_assignment_interval_ms=0,
         offsets_retention_minutes=2,
         offsets_retention_check_interval_ms=20_000,
     ),
