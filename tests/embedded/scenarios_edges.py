@@ -7,6 +7,7 @@ import time
 from raw_client import DEADLINE_S
 from scenarios_admin import APPEND, SET, SUBTRACT, TOPIC, altered, described, see
 from scenarios_data import WALL_MS, creating, produce, scenario
+from scenarios_transactions import OLD, made
 
 from kcore.records import encode_batch
 from kcore.wire import messages as m
@@ -340,3 +341,35 @@ def topics_deleted_once(peer):
     delete(State(name=None, topic_id=peer.id_of(two)), State(name=three), State(name=two))
     delete(*(State(name=None, topic_id=peer.id_of(two)) for _ in range(2)))
     delete(State(name=one), State(name=two), State(name=three))
+
+
+@scenario
+def partitions_added_twice(peer):
+    """What is answered has the form of what was asked, unless a partition is refused by itself."""
+    topic, other = peer.topic("t", 3), peer.topic("u")
+    Add = m.AddPartitionsToTxnRequest
+    shapes = (
+        (), ((topic, []),), ((topic, [0, 1]),), ((topic, [0, 0]),), ((topic, [0]), (topic, [0])),
+        ((topic, [0]), (other, [0]), (topic, [1])), ((topic, []), (topic, [0])),
+        ((topic, [0, 1]), (topic, [2, 1])), ((topic, [0]), (topic, [7])), ((topic, [7, 0, 7]),),
+        ((topic, [0]), (topic, [7]), (peer.name("none"), [0])), (("", [0]),),
+        (("__consumer_offsets", [0]), (topic, [7])),
+    )  # fmt: skip
+    one = made(peer, "x", OLD)
+    for epoch in (one.epoch - 1, one.epoch):
+        who = {"producer_id": one.id, "producer_epoch": epoch}
+        for shape in shapes:
+            topics = [Add.AddPartitionsToTxnTopic(name=name, partitions=numbers)
+                      for name, numbers in shape]  # fmt: skip
+            given = {f"v3_and_below_{field}": value for field, value in who.items()}
+            request = Add(
+                v3_and_below_transactional_id=one.name, v3_and_below_topics=topics, **given
+            )
+            for version in (0, 3):
+                peer.ask(request, version)
+            for verify_only in (True, False):
+                many = Add.AddPartitionsToTxnTransaction(
+                    transactional_id=one.name, verify_only=verify_only, topics=topics, **who
+                )
+                peer.ask(Add(transactions=[many]), 4, note=f"verify only: {verify_only}")
+        one.describe_state()

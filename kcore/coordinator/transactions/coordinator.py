@@ -37,6 +37,7 @@ from kcore.coordinator.transactions.describing import Described, describe, liste
 from kcore.coordinator.transactions.ending import end
 from kcore.coordinator.transactions.producers import NOBODY, Producer, init_producer
 from kcore.coordinator.transactions.requests import (
+    Added,
     AddRequest,
     add_response,
     asked_transactions,
@@ -207,12 +208,14 @@ class TransactionCoordinator(Front[Shard]):
         self, ticket: Ticket, request: AddPartitionsToTxnRequest, now_ms: int
     ) -> None:
         asked = asked_transactions(request, ticket.version)
-        results: dict[int, dict[TopicPartition, ErrorCode]] = {}
+        results: dict[int, Added] = {}
 
-        def finish(index: int, errors: dict[TopicPartition, ErrorCode]) -> None:
-            results[index] = {
-                tp: _told(error, request, ticket.version) for tp, error in errors.items()
-            }
+        def finish(index: int, added: Added) -> None:
+            results[index] = (
+                {tp: _told(error, request, ticket.version) for tp, error in added.items()}
+                if isinstance(added, dict)
+                else _told(added, request, ticket.version)
+            )
             if len(results) == len(asked):
                 found = [results[number] for number in range(len(asked))]
                 ticket.answer(add_response(asked, found, ticket.version))
@@ -226,7 +229,7 @@ class TransactionCoordinator(Front[Shard]):
         self,
         ticket: Ticket,
         asked: AddRequest,
-        done: Callable[[dict[TopicPartition, ErrorCode]], None],
+        done: Callable[[Added], None],
         now_ms: int,
     ) -> None:
         errors = checked(asked, self._topics, ticket.version)
@@ -235,7 +238,7 @@ class TransactionCoordinator(Front[Shard]):
             return
         shard, error = self._shard_of(asked.transactional_id)
         if error or shard is None:
-            done(dict.fromkeys(asked.partitions, error))
+            done(dict.fromkeys(asked.partitions, error) if asked.verify_only else error)
             return
         if asked.verify_only:
             done(adding.verify(shard, asked.transactional_id, asked.producer, asked.partitions))
@@ -246,7 +249,7 @@ class TransactionCoordinator(Front[Shard]):
             asked.producer,
             asked.partitions,
             TV_BUMPS if ticket.version >= _ADD_BUMPS_VERSION else 0,
-            lambda error: done(dict.fromkeys(asked.partitions, error)),
+            done,
             now_ms,
         )
 

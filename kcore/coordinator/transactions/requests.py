@@ -4,6 +4,7 @@ which may ask to verify only (KIP-890).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kcore.coordinator.context import Topics
@@ -16,15 +17,21 @@ from kcore.wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnRes
 
 _MANY_VERSION: Final = 4
 
+_Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 _TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 _PartitionResult = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
 
 
+# What one transaction is answered: the same for all that was asked, or a word for each partition.
+Added = ErrorCode | dict[TopicPartition, ErrorCode]
+
+
 class AddRequest(NamedTuple):
-    """What is asked for one transaction."""
+    """What is asked for one transaction; `topics`: in the client's own form."""
 
     transactional_id: str
     producer: Producer
+    topics: Sequence[_Topic]
     partitions: frozenset[TopicPartition]
     verify_only: bool
 
@@ -36,6 +43,7 @@ def asked_transactions(request: AddPartitionsToTxnRequest, version: int) -> list
             AddRequest(
                 request.v3_and_below_transactional_id,
                 Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
+                request.v3_and_below_topics,
                 _partitions(request.v3_and_below_topics),
                 verify_only=False,
             )
@@ -44,6 +52,7 @@ def asked_transactions(request: AddPartitionsToTxnRequest, version: int) -> list
         AddRequest(
             one.transactional_id,
             Producer(one.producer_id, one.producer_epoch),
+            one.topics,
             _partitions(one.topics),
             verify_only=one.verify_only,
         )
@@ -51,9 +60,7 @@ def asked_transactions(request: AddPartitionsToTxnRequest, version: int) -> list
     ]
 
 
-def _partitions(
-    topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic],
-) -> frozenset[TopicPartition]:
+def _partitions(topics: Sequence[_Topic]) -> frozenset[TopicPartition]:
     return frozenset(
         TopicPartition(topic.name, number) for topic in topics for number in topic.partitions
     )
@@ -79,10 +86,13 @@ def checked(asked: AddRequest, topics: Topics, version: int) -> dict[TopicPartit
 
 
 def add_response(
-    asked: list[AddRequest], results: list[dict[TopicPartition, ErrorCode]], version: int
+    asked: list[AddRequest], results: list[Added], version: int
 ) -> AddPartitionsToTxnResponse:
     """The answer in the form of the request's version."""
-    by_topic = [_topic_results(errors) for errors in results]
+    by_topic = [
+        _topic_results(added) if isinstance(added, dict) else _as_asked(one.topics, added)
+        for one, added in zip(asked, results, strict=True)
+    ]
     if version < _MANY_VERSION:
         (only,) = by_topic
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=only)
@@ -94,6 +104,20 @@ def add_response(
             for one, topic_results in zip(asked, by_topic, strict=True)
         ]
     )
+
+
+def _as_asked(topics: Sequence[_Topic], error: ErrorCode) -> list[_TopicResult]:
+    """The same for all, in the form of the request: what it names twice is answered twice."""
+    return [
+        _TopicResult(
+            name=topic.name,
+            results_by_partition=[
+                _PartitionResult(partition_index=number, partition_error_code=error)
+                for number in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
 
 
 def _topic_results(errors: dict[TopicPartition, ErrorCode]) -> list[_TopicResult]:
