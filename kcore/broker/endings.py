@@ -53,5 +53,7 @@ def end_offsets(cluster: Cluster, number: int, markers: Markers, now_ms: int) ->
     ending = Ending(
         markers.producer_id, markers.producer_epoch, markers.committed, markers.coordinator_epoch
     )
-    error = keeper.groups.end_transaction(number, ending, now_ms)
+    error = keeper.groups.end_transaction(
+        number, ending, now_ms, transaction_version=markers.transaction_version
+    )
     return ErrorCode.NOT_LEADER_OR_FOLLOWER if error in _NOT_THERE else error

@@ -74,10 +74,14 @@ class Groups:
         self._cluster.internal.ensure(OFFSETS_TOPIC)
         return partition in self._led
 
-    def end_transaction(self, partition: int, marker: Marker, now_ms: int) -> ErrorCode:
+    def end_transaction(
+        self, partition: int, marker: Marker, now_ms: int, *, transaction_version: int
+    ) -> ErrorCode:
         """Decide about the offsets that a producer has pending in a partition of the journal."""
         local_ms = self._clock.read(now_ms)
-        error = self._coordinator.end_transaction(partition, marker, local_ms)
+        error = self._coordinator.end_transaction(
+            partition, marker, local_ms, transaction_version=transaction_version
+        )
         self.settle()
         return error
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from kcore.broker.batches import NO_TIMESTAMP, TRANSACTIONAL, Batch, RefusedError
 from kcore.broker.markers import Marker
+from kcore.coordinator.journal import Epochs, marker_error
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -26,9 +27,7 @@ PRODUCERS_MAX: Final = 10_000
 NO_SEQUENCE: Final = -1
 # A batch may say so, and is kept (Java: RecordBatch.NO_PRODUCER_EPOCH).
 NO_EPOCH: Final = -1
-_INT16_MAX: Final = 0x7FFF
 _INT32_MAX: Final = 0x7FFFFFFF
-_TV2: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,25 +186,21 @@ class Sequences:
         opened: bool,
     ) -> None:
         """RefusedError if a marker comes from a coordinator, or is about a producer, that has been
-        replaced.
-
-        version: `transaction.version` of the marker; from 2 on its epoch is above that of the
-        transaction (KIP-1228). opened: whether there is a transaction to end.
+        replaced. version: `transaction.version` of it. opened: whether there is one to end.
         """
         known = self._producers.get(producer_id)
         if known is None:
             return
-        late = producer_epoch < known.epoch
-        if version >= _TV2 and producer_epoch == known.epoch:
-            late = opened and producer_epoch != _INT16_MAX  # else it has been written before
-        if late:
+        error = marker_error(
+            Epochs(producer_epoch, coordinator_epoch),
+            Epochs(known.epoch, known.coordinator_epoch),
+            version,
+            opened=opened,
+        )
+        if error:
             raise RefusedError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {producer_id} has epoch {known.epoch}, the marker {producer_epoch}",
-            )
-        if coordinator_epoch < known.coordinator_epoch:
-            raise RefusedError(
-                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                error,
+                f"producer {producer_id} has epoch {known.epoch}, the marker {producer_epoch}; "
                 f"coordinator epoch {coordinator_epoch}, after {known.coordinator_epoch}",
             )
 

@@ -2,13 +2,15 @@
 
 Journals cannot fail here, so entries count as appended when they are given out. Markers can: their
 partition may have no leader, or too few replicas. They are tried again until they are written, or
-their topic is gone.
+their topic is gone. What a log refuses that knows a newer epoch is given up: the id stays as it was
+decided until another node keeps it, as at a Kafka.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from kcore.broker.batches import RefusedError
@@ -31,12 +33,17 @@ if TYPE_CHECKING:
 # When markers that could not be written are tried again.
 _RETRY_MS: Final = 20
 
-# A marker that is refused like this is not needed: somebody else has ended the transaction.
-_OVERTAKEN: Final = (
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-)
+# A marker that is refused like this is not tried again, nor is its partition done with: the log
+# knows a newer epoch of the producer, or of its coordinator.
+_OVERTAKEN: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+
+
+class Fate(Enum):
+    """What has become of a marker."""
+
+    WRITTEN = "it is in its log, or its log is gone"
+    LATER = "not yet"
+    GIVEN_UP = "it is refused for good"
 
 
 class _Asked:
@@ -178,35 +185,35 @@ class Transactions:
 
     def _write(self, unwritten: _Unwritten, now_ms: int) -> None:
         """Write the markers that can be written now."""
-        written = [tp for tp in unwritten.left if self._written(unwritten, tp, now_ms)]
-        unwritten.left = [tp for tp in unwritten.left if tp not in written]
+        fates = {tp: self._fate(unwritten, tp, now_ms) for tp in unwritten.left}
+        written = [tp for tp, fate in fates.items() if fate is Fate.WRITTEN]
+        unwritten.left = [tp for tp, fate in fates.items() if fate is Fate.LATER]
         if not unwritten.left:
             self._unwritten.remove(unwritten)
         if written:
             local_ms = self._clock.read(now_ms)
             self._coordinator.handle_marked(unwritten.markers, written, local_ms)
 
-    def _written(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> bool:
+    def _fate(self, unwritten: _Unwritten, tp: TopicPartition, now_ms: int) -> Fate:
         markers = unwritten.markers
         if tp.topic == OFFSETS_TOPIC:
             if not self._reaches(self._cluster.internal.keeper(OFFSETS_TOPIC, tp.partition)):
-                return False
-            error = end_offsets(self._cluster, tp.partition, markers, now_ms)
-            return not error or error in _OVERTAKEN
+                return Fate.LATER
+            return _told(end_offsets(self._cluster, tp.partition, markers, now_ms))
         topic = self._cluster.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
-            return True
+            return Fate.WRITTEN
         partition = topic.partitions[tp.partition]
         if not self._reaches(partition.leader):
-            return False
+            return Fate.LATER
         at = unwritten.placed.get(tp)
         if at is None or at[0] is not partition or at[1] != partition.leader_epoch:
             try:
                 end_offset = append_marker(partition, markers, now_ms)
             except RefusedError as refused:
-                return refused.code in _OVERTAKEN
+                return _told(refused.code)
             at = unwritten.placed[tp] = (partition, partition.leader_epoch, end_offset)
-        return partition.log.high_watermark >= at[2]
+        return Fate.WRITTEN if partition.log.high_watermark >= at[2] else Fate.LATER
 
     def _reaches(self, node_id: int) -> bool:
         """Whether a node is up and goes on, and the link to it is up."""
@@ -214,3 +221,10 @@ class Transactions:
         if node is None or node.paused:
             return False
         return self._cluster.replication.reach(self._node_id, node_id)
+
+
+def _told(error: ErrorCode) -> Fate:
+    """What follows when a marker is answered with this."""
+    if error in _OVERTAKEN:
+        return Fate.GIVEN_UP
+    return Fate.LATER if error else Fate.WRITTEN

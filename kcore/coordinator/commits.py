@@ -89,7 +89,8 @@ class Commits:
         error = self._check(request, ticket.version, wanted)
         if request.producer_id < 0 and not error:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        if request.producer_epoch < self._offsets.epoch_of(request.producer_id) and not error:
+        known = self._offsets.epochs_of(request.producer_id)
+        if request.producer_epoch < known.producer and not error:
             error = ErrorCode.INVALID_PRODUCER_EPOCH
 
         def entry(one: Wanted) -> Entry:

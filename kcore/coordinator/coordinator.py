@@ -34,7 +34,7 @@ from kcore.coordinator.desk import Caller, Ticket
 from kcore.coordinator.fetches import TOPIC_IDS_VERSION, Found, asked_groups, response_of
 from kcore.coordinator.front import Front, partition_for
 from kcore.coordinator.group import Group
-from kcore.coordinator.journal import Marker
+from kcore.coordinator.journal import Epochs, Marker, marker_error
 from kcore.coordinator.keeper import Keeper, NoKeeper
 from kcore.coordinator.refusals import refuse
 from kcore.coordinator.refused import RefusedError
@@ -201,15 +201,23 @@ class GroupCoordinator(Front[Shard]):
         shard = Shard(context, partition, self._appends, self._numbers, immediate=self._immediate)
         self._elect(partition, shard)
 
-    def end_transaction(self, partition: int, marker: Marker, now_ms: int) -> ErrorCode:
+    def end_transaction(
+        self, partition: int, marker: Marker, now_ms: int, *, transaction_version: int = 0
+    ) -> ErrorCode:
         """Append the marker that decides about the offsets a producer has pending here.
+        transaction_version: by the rules of which it is written.
 
         The owner sees that through by the append; an error means that none was made.
         """
         shard, error = self._shard_at(partition)
-        if shard is not None and marker.producer_epoch < shard.offsets.epoch_of(marker.producer_id):
-            return ErrorCode.INVALID_PRODUCER_EPOCH
         if shard is not None:
+            error = marker_error(
+                Epochs(marker.producer_epoch, marker.coordinator_epoch),
+                shard.offsets.epochs_of(marker.producer_id),
+                transaction_version,
+                opened=shard.offsets.has_pending(marker.producer_id),
+            )
+        if shard is not None and not error:
             shard.context.write([marker], lambda _error, _now_ms: None, now_ms)
         return error
 

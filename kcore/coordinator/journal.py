@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcore.errors import CorruptRecordError, ProtocolError, UnsupportedVersionError
+from kcore.tuples import NamedTuple
 from kcore.wire import codec
 from kcore.wire import messages as m
+from kcore.wire.codes import ErrorCode
 from kcore.wire.message import Message
 from kcore.wire.messages import (
     GroupMetadataKey,
@@ -104,6 +106,35 @@ class Marker:
 
 
 Item = Entry | Marker
+
+
+class Epochs(NamedTuple):
+    """Of a producer: the latest in which it wrote, or was fenced, and that of the coordinator which
+    ended its last transaction. -1: there is none.
+    """
+
+    producer: int = -1
+    coordinator: int = -1
+
+
+_EPOCH_MAX: Final = 0x7FFF
+_TV2: Final = 2
+
+
+def marker_error(marker: Epochs, known: Epochs, version: int, *, opened: bool) -> ErrorCode:
+    """Whether a marker comes from a coordinator, or is about a producer, that has been replaced.
+
+    version: `transaction.version` of the marker; from 2 on its epoch is above that of the
+    transaction (KIP-1228). opened: whether there is a transaction to end.
+    """
+    late = marker.producer < known.producer
+    if version >= _TV2 and marker.producer == known.producer:
+        late = opened and marker.producer != _EPOCH_MAX  # else it has been written before
+    if late:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if marker.coordinator < known.coordinator:
+        return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    return ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from kcore.coordinator.journal import Epochs
 from kcore.structs import TopicPartition
 from kcore.tuples import NamedTuple
 from kcore.wire.messages import OffsetCommitValue
@@ -33,7 +34,8 @@ class Offsets:
         self._stored: dict[str, Stored] = {}
         self._pending: dict[int, dict[str, Stored]] = {}  # producer id -> group -> offsets
         self._open: dict[str, dict[TopicPartition, set[int]]] = {}  # group -> who has it pending
-        self._epochs: OrderedDict[int, int] = OrderedDict()  # of producers, used longest ago first
+        # Of producers, used longest ago first.
+        self._epochs: OrderedDict[int, Epochs] = OrderedDict()
 
     # Questions -----------------------------------------------------------------------------------
 
@@ -54,9 +56,13 @@ class Offsets:
         """Whether any offset of the group is pending."""
         return group_id in self._open
 
-    def epoch_of(self, producer_id: int) -> int:
-        """The latest epoch in which a producer wrote here, or was fenced; -1 if it did not."""
-        return self._epochs.get(producer_id, -1)
+    def epochs_of(self, producer_id: int) -> Epochs:
+        """What is known of a producer here."""
+        return self._epochs.get(producer_id, Epochs())
+
+    def has_pending(self, producer_id: int) -> bool:
+        """Whether a producer has written what its transaction will decide about."""
+        return producer_id in self._pending
 
     def touched(self, group_id: str) -> list[TopicPartition]:
         """What a delete of the group has to take: stored or pending, in a steady order."""
@@ -71,9 +77,15 @@ class Offsets:
 
     # Replay --------------------------------------------------------------------------------------
 
-    def replay_epoch(self, producer_id: int, epoch: int) -> None:
-        """A producer wrote, or its transaction ended, in this epoch."""
-        self._epochs[producer_id] = max(epoch, self._epochs.get(producer_id, -1))
+    def replay_epoch(
+        self, producer_id: int, epoch: int, coordinator_epoch: int | None = None
+    ) -> None:
+        """A producer wrote, or a coordinator ended its transaction, in this epoch."""
+        known = self.epochs_of(producer_id)
+        self._epochs[producer_id] = Epochs(
+            max(epoch, known.producer),
+            known.coordinator if coordinator_epoch is None else coordinator_epoch,
+        )
         self._epochs.move_to_end(producer_id)
         while len(self._epochs) > PRODUCERS_MAX:
             self._epochs.popitem(last=False)

@@ -115,7 +115,7 @@ class Shard(BaseShard):
     def _replay(self, item: Item, position: int, now_ms: int) -> None:
         """An entry is in the journal: what it says holds. Nothing else makes it hold."""
         if isinstance(item, Marker):
-            self.offsets.replay_epoch(item.producer_id, item.producer_epoch)
+            self.offsets.replay_epoch(item.producer_id, item.producer_epoch, item.coordinator_epoch)
             self.offsets.replay_marker(item.producer_id, item.committed)
             return
         read = read_entry(item)

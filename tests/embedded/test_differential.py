@@ -15,6 +15,8 @@ import scenarios_edges  # noqa: F401 - and this
 import scenarios_features  # noqa: F401 - and this
 import scenarios_fetch  # noqa: F401 - and this
 import scenarios_internal  # noqa: F401 - and this
+import scenarios_lingering_transactions  # noqa: F401 - and this
+import scenarios_resumed_transactions  # noqa: F401 - and this
 import scenarios_share  # noqa: F401 - and this
 import scenarios_transaction_ids  # noqa: F401 - and this
 from differences import compare

@@ -8,7 +8,7 @@ from sim_runs import exactly
 from test_sim_remake_canaries import keep_the_old_offsets, keep_the_old_position, serve_the_old_log
 
 from kcore.broker.topics import Catalog
-from kcore.broker.transactions import Transactions
+from kcore.broker.transactions import Fate, Transactions
 from kcore.produce.lane import Lane
 from kcore.sim import Fault, Rule
 
@@ -29,18 +29,20 @@ def go_on_in_the_new_log(patch):
 
 def end_nothing_in_the_new_log(patch):
     """A coordinator takes it that who began in a topic that is gone has nothing in the new one."""
-    original, deleted = Transactions._written, Catalog.delete
+    original, deleted = Transactions._fate, Catalog.delete
     gone = set()  # with the catalogs, which are of one run each
 
     def delete(self, topic):
         gone.add((self, topic.name))
         deleted(self, topic)
 
-    def written(self, unwritten, tp, now_ms):
-        return (self._cluster.topics, tp.topic) in gone or original(self, unwritten, tp, now_ms)
+    def fate(self, unwritten, tp, now_ms):
+        if (self._cluster.topics, tp.topic) in gone:
+            return Fate.WRITTEN
+        return original(self, unwritten, tp, now_ms)
 
     patch.setattr(Catalog, "delete", delete)
-    patch.setattr(Transactions, "_written", written)
+    patch.setattr(Transactions, "_fate", fate)
 
 
 BUGS = [
