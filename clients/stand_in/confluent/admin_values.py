@@ -122,7 +122,7 @@ class ConfigResource:
         self.restype = enum_of(ResourceType, restype)
         self.restype_int = self.restype.value
         self.name = name
-        self.set_config_dict = dict(set_config or {})
+        self.set_config_dict = {} if set_config is None else dict(set_config.items())
         self.incremental_configs = list(incremental_configs or ())
         self.configs = described_configs
         self.error = error

@@ -23,6 +23,7 @@ from kcore.clients.stand_in.confluent.messages import Message
 from kcore.clients.stand_in.confluent.offsets import (
     Offsets,
     Stored,
+    can_be,
     checked,
     of_message,
     of_partitions,
@@ -169,9 +170,10 @@ class Committing:
             return []
         with self._gate:
             reader = self._need()
+            asked = set(filter(can_be, wanted))
             found = self._asked(
                 _COMMITTED,
-                lambda limit: reader.committed(set(wanted), metadata=True, timeout_ms=limit),
+                lambda limit: reader.committed(asked, metadata=True, timeout_ms=limit),
                 timeout,
             )
             return [partition_at(place, found.get(place)) for place in wanted]

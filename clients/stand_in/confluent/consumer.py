@@ -125,8 +125,9 @@ class Consumer(Committing, OwnDesk):
         and `consume`. TypeError. KafkaException.
         """
         self._need()
-        if not isinstance(topics, list) or not all(isinstance(one, str) for one in topics):
+        if not isinstance(topics, list):
             raise TypeError("expected list of topic unicode strings")
+        topics = [str(one) for one in topics]
         for name, call in (("assign", on_assign), ("revoke", on_revoke), ("lost", on_lost)):
             if call is not None and not callable(call):
                 raise TypeError(f"on_{name} expects a callable")
@@ -183,7 +184,7 @@ class Consumer(Committing, OwnDesk):
         """Read these partitions, from their offsets; without one, from where it is committed."""
         self._change(self._rebalances_of().assign, partitions)
 
-    def unassign(self, *_: Any) -> None:
+    def unassign(self) -> None:
         """Read nothing of what was assigned."""
         self._change(lambda _: self._rebalances.unassign(), None)
 

@@ -107,7 +107,8 @@ cdef class Message:
 
     def partition(self):
         """The partition's number."""
-        return known(self.partition_) if self.record is None else self.record.partition
+        number = self.partition_ if self.record is None else self.record.partition
+        return None if number == NO_PARTITION else number
 
     def offset(self):
         """The offset."""
@@ -468,15 +469,16 @@ cdef class Counter:
         return served
 
     cdef int tell_failed(self, tuple failed, double now) except -1:
-        unsent, error = failed
-        topic, partition, key, value, headers, timestamp_ms, callback, at, size = unsent
+        (topic, partition, key, value, headers, timestamp_ms, callback, at, size), error = failed
         self.ended += 1
         self.ended_bytes += size
         if callback is not None:
-            callback(error, Message(
+            message = Message(
                 topic, partition, NO_OFFSET, key, value, headers, error,
                 (CREATED, timestamp_ms), now - at,
-            ))
+            )
+            (<Message> message).partition_ = partition  # as it was given
+            callback(error, message)
         return 0
 
     cdef int64_t tell(self, Parcel parcel, double now, bint errors_only) except -1:
@@ -584,7 +586,7 @@ cdef class Outgoing:
             value = to_bytes("value", value)
         if type(key) is not bytes and key is not None:
             key = to_bytes("key", key)
-        pairs = header_pairs(headers) if headers else None
+        pairs = None if headers is None else header_pairs(headers) or None
         size = bytes_of(key, value)
         if size > self.message_max:
             raise failure("MSG_SIZE_TOO_LARGE", "Broker: Message size too large")

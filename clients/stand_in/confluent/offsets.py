@@ -10,6 +10,7 @@ from typing import Any
 from kcore.clients.stand_in.confluent import constants
 from kcore.clients.stand_in.confluent.errors import KafkaError, failure
 from kcore.clients.stand_in.confluent.structures import TopicPartition
+from kcore.settings.parsers import is_legal_name
 from kcore.structs import OffsetAndMetadata
 from kcore.structs import TopicPartition as Place
 
@@ -104,6 +105,11 @@ def place_of(partition: Any) -> Place:
     if not isinstance(partition, TopicPartition):
         raise TypeError(f"expected a TopicPartition, not {partition!r:.200}")
     return Place(partition.topic, partition.partition)
+
+
+def can_be(place: Place) -> bool:
+    """Whether there can be such a partition anywhere."""
+    return place.partition >= 0 and is_legal_name(place.topic)
 
 
 def checked(partitions: Any) -> list[TopicPartition]:

@@ -107,6 +107,8 @@ class Producer(Outgoing, Transactions, OwnDesk):
     def _take(self, unsent: Unsent) -> None:
         """A message that could not simply be put into a batch that is open."""
         writer, size, counter = self._need(), unsent[-1], self._counter
+        if "\0" in unsent[0]:  # here, where no topic comes that is known
+            raise ValueError("embedded null character")
         with self._taking:
             counter.check_room(size)
             try:

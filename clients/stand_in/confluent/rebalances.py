@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kcore.clients.stand_in.confluent import constants
-from kcore.clients.stand_in.confluent.errors import failure
-from kcore.clients.stand_in.confluent.offsets import Stored, checked, place_of
+from kcore.clients.stand_in.confluent.errors import failure, words
+from kcore.clients.stand_in.confluent.offsets import Stored, can_be, checked, place_of
 from kcore.clients.stand_in.confluent.reader import Reader
 from kcore.clients.stand_in.confluent.structures import TopicPartition
 from kcore.structs import TopicPartition as Place
 
 Callback = Callable[[Any, list[TopicPartition]], object]
 _TAIL: Final = -2_000  # librdkafka's OFFSET_TAIL: so many before the end
+_NAMED: Final = {
+    *(constants.OFFSET_BEGINNING, constants.OFFSET_END),
+    *(constants.OFFSET_STORED, constants.OFFSET_INVALID),
+}
 
 
 class Rebalances:
@@ -102,13 +106,22 @@ class Rebalances:
     def assignment(self) -> list[TopicPartition]:
         """What is read, or will be when it is known where."""
         if self._by_hand:
-            return [TopicPartition(one.topic, one.partition, one.offset) for one in self._by_hand]
+            return [
+                TopicPartition(
+                    one.topic,
+                    one.partition,
+                    constants.OFFSET_STORED
+                    if one.offset == constants.OFFSET_INVALID
+                    else one.offset,
+                )
+                for one in sorted(self._by_hand)
+            ]
         mine = self.places()
         return [TopicPartition(*place, constants.OFFSET_STORED) for place in sorted(mine)]
 
     def assign(self, partitions: Any) -> None:
         """Read these; in on_assign: begin there, and leave out what is not named."""
-        wanted = checked(partitions)
+        wanted = _to_read(partitions)
         if self._going is not None:
             return
         if self._coming is not None:
@@ -117,7 +130,7 @@ class Rebalances:
             self._take(wanted)
         else:
             self.unassign()
-            self._by_hand = _once(wanted)
+            self._by_hand = wanted
             self._read_by_hand(self._by_hand)
 
     def unassign(self) -> None:
@@ -137,7 +150,7 @@ class Rebalances:
 
     def add(self, partitions: Any) -> None:
         """Read these as well. KafkaException: one of them is read already."""
-        wanted = checked(partitions)
+        wanted = _to_read(partitions)
         if self._going is not None:
             return
         if self._coming is not None:
@@ -148,11 +161,10 @@ class Rebalances:
             self._begin(wanted)
         else:
             held = {place_of(one) for one in self._by_hand}
-            new = _once(wanted)
-            if any(place_of(one) in held for one in new):
+            if any(place_of(one) in held for one in wanted):
                 raise failure("_CONFLICT", "a partition is assigned already")
-            self._by_hand = [*self._by_hand, *new]
-            self._read_by_hand(new)
+            self._by_hand = [*self._by_hand, *wanted]
+            self._read_by_hand(wanted)
 
     def remove(self, partitions: Any) -> None:
         """Do not read these any more. KafkaException: one of them is not read."""
@@ -170,7 +182,7 @@ class Rebalances:
             raise failure("_INVALID_ARG", "a partition is not assigned")
         self._kept(set(gone))
         self._by_hand = [one for one in self._by_hand if place_of(one) not in gone]
-        self._reader.assign([place_of(one) for one in self._by_hand])
+        self._reader.assign(_readable(self._by_hand))
         self._ended(gone)
 
     def forget(self) -> None:
@@ -218,7 +230,7 @@ class Rebalances:
     def _begin(self, wanted: list[TopicPartition]) -> None:
         """With these of what the group has given, as if it had given them now."""
         mine = self._reader.assignment()
-        new = [one for one in _once(wanted) if place_of(one) in mine]
+        new = [one for one in wanted if place_of(one) in mine]
         named = {place_of(one) for one in new}
         back = self._left_out & named
         self._began(named)
@@ -233,9 +245,9 @@ class Rebalances:
             self._reader.pause(*sorted(places))
 
     def _read_by_hand(self, new: list[TopicPartition]) -> None:
-        self._reader.assign([place_of(one) for one in self._by_hand])
+        self._reader.assign(_readable(self._by_hand))
         self._began([place_of(one) for one in new])
-        self._go_to(new)
+        self._go_to([one for one in new if can_be(place_of(one))])
 
     def _go_to(self, wanted: list[TopicPartition]) -> None:
         for one in wanted:
@@ -256,5 +268,20 @@ def go_to(reader: Reader, place: Place, offset: int) -> None:
         reader.seek(place, max(first, end - (_TAIL - offset)))
 
 
-def _once(partitions: list[TopicPartition]) -> list[TopicPartition]:
-    return list({place_of(one): one for one in partitions}.values())
+def _to_read(partitions: Any) -> list[TopicPartition]:
+    """A list of the caller's. TypeError: no partitions. KafkaException: one of them comes twice, or
+    begins nowhere.
+    """
+    wanted = [*checked(partitions)]
+    legal = all(
+        one.offset >= 0 or one.offset in _NAMED or one.offset <= _TAIL
+        for one in wanted
+    )
+    if not legal or len({place_of(one) for one in wanted}) < len(wanted):
+        raise failure("_INVALID_ARG", f"Failed to set assignment: {words('_INVALID_ARG')}")
+    return wanted
+
+
+def _readable(partitions: Iterable[TopicPartition]) -> list[Place]:
+    """Those that there can be; the others are assigned, and nothing is ever read of them."""
+    return [place for one in partitions if can_be(place := place_of(one))]
