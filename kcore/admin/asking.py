@@ -326,11 +326,12 @@ class Asking:
         error = answer.error
         assert error is not None
         fatal = isinstance(error, (AuthenticationFailedError, UnsupportedVersionError, UsageError))
+        asked = set(sent)
         for key in keys:
             if fatal:
                 self._fail(key, error)
                 continue
-            if self.ask.changes and answer.version >= 0 and key in sent:
+            if self.ask.changes and answer.version >= 0 and key in asked:
                 self._doubtful.add(key)
             self._put_off(key, error)
         self._wait(now_ms)
