@@ -12,14 +12,13 @@ that came too early, a session that ends, anything touched, moved, paused or hel
 
 from __future__ import annotations
 
-from struct import Struct
-
+from kcore.connection.epochs import EpochRequest
 from kcore.fetch.config import FETCH_SLACK_MS, FetchConfig
 from kcore.fetch.requests import next_empty
 from kcore.fetch.session import INITIAL_EPOCH
 from kcore.hints import TYPE_CHECKING, Final
 from kcore.limits import MAX_INT32
-from kcore.wire.frames import encode_request, encode_response, renumber_request
+from kcore.wire.frames import encode_response
 from kcore.wire.messages import FetchResponse
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 # Of an answer, behind its length and correlation id.
 _ANSWER_BODY_AT: Final = 8
-
-_put_number = Struct(">i").pack_into
 
 
 class StandingFetch:
@@ -38,7 +35,6 @@ class StandingFetch:
         "_answer",
         "_config",
         "_early_ms",
-        "_epoch_at",
         "_made_for",
         "_plan",
         "_planner",
@@ -55,8 +51,7 @@ class StandingFetch:
         # What the bytes below are good for: session, bytes asked for, version.
         self._made_for = (-1, -1, -1)
         self._answer = b""
-        self._request = bytearray()
-        self._epoch_at = 0
+        self._request: EpochRequest | None = None
 
     def again(
         self, frame: memoryview, version: int, correlation_id: int, client_id: str, now_ms: int
@@ -77,30 +72,23 @@ class StandingFetch:
             or now_ms - plan.sent_at < self._early_ms
         ):
             return None
-        if self._made_for != (session.id, plan.reserved, version):
-            self._make(version, client_id)
+        request = self._request
+        if request is None or self._made_for != (session.id, plan.reserved, version):
+            request = self._request = self._make(version, client_id)
         if frame[4:] != self._answer:
             return None
         session.epoch = epoch + 1
         plan.sent_at = now_ms
-        request = self._request
-        renumber_request(request, correlation_id)
-        _put_number(request, self._epoch_at, epoch + 1)
-        return bytes(request)
+        return request.numbered(correlation_id, epoch + 1)
 
-    def _make(self, version: int, client_id: str) -> None:
-        """The bytes, with room for the two numbers."""
+    def _make(self, version: int, client_id: str) -> EpochRequest:
+        """The bytes of the answer, and those of the request."""
         plan, config = self._plan, self._config
         session_id = plan.session.id
         self._made_for = (session_id, plan.reserved, version)
         answer = encode_response(FetchResponse(session_id=session_id), version, 0)
         self._answer = answer[_ANSWER_BODY_AT:]
-        # All bits of the epoch differ between these two, and nothing else does.
-        one, other = (
-            encode_request(
-                next_empty(config, session_id, epoch, plan.reserved), version, 0, client_id
-            )
-            for epoch in (0, -1)
+        size = plan.reserved
+        return EpochRequest(
+            lambda epoch: next_empty(config, session_id, epoch, size), version, client_id
         )
-        self._epoch_at = next(at for at, byte in enumerate(one) if byte != other[at])
-        self._request = bytearray(one)

@@ -76,7 +76,6 @@ class Answers:
         names: Mapping[Asked, TopicPartition],
         riding: list[Sheet],
         body: Any,
-        sent_ms: int,
         now_ms: int,
     ) -> None:
         """names: the partitions that may be in it. riding: what the request acknowledged."""
@@ -105,7 +104,7 @@ class Answers:
         for tp, data in troubled:
             self._trouble(tp, data, body)
         self._add(node, parcels)
-        early = now_ms - sent_ms < self._ctx.config.fetch_max_wait_ms // 2
+        early = now_ms - node.asked_at < self._ctx.config.fetch_max_wait_ms // 2
         if not parcels and (troubled or (early and not riding)):
             why = _error_of(troubled[0][1].error_code, None) if troubled else "an early answer"
             node.failed(now_ms + self._ctx.backoff(node.failures), why)  # must not make us spin

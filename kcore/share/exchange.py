@@ -24,13 +24,13 @@ from kcore.errors import (
     ShareSessionNotFoundError,
     UnsupportedVersionError,
 )
-from kcore.fetch.config import FETCH_SLACK_MS
 from kcore.share.acknowledgements import Sheet
 from kcore.share.answers import Answers
 from kcore.share.context import ShareContext
 from kcore.share.node import ShareNode
 from kcore.share.requests import acknowledge_request, fetch_request
 from kcore.share.session import FINAL_EPOCH, Topics
+from kcore.share.standing import StandingShareFetch
 from kcore.share.stock import Stock
 from kcore.structs import TopicPartition
 from kcore.timers import NEVER
@@ -106,7 +106,10 @@ class Exchange:
 
     def _node(self, node_id: int) -> ShareNode:
         if node_id not in self._nodes:
-            self._nodes[node_id] = ShareNode(node_id)
+            node = self._nodes[node_id] = ShareNode(node_id)
+            node.standing = StandingShareFetch(
+                self._ctx.config, self._member_id, self._answers, node, self._asks_the_same
+            )
         return self._nodes[node_id]
 
     def state_of(self, node_id: int) -> str:
@@ -216,6 +219,19 @@ class Exchange:
             return not any(one.fetching for one in self._nodes.values())
         return True
 
+    def _asks_the_same(self, node: ShareNode) -> bool:
+        """Whether, once an empty answer is here, the question would be as it was."""
+        return (
+            self.wanted
+            and not self._closing
+            and not self._stock.waiting
+            and not node.pending
+            and not node.in_flight
+            and node.leads is node.asked
+            and self._seen_version == self._ctx.cluster.version
+            and not self._ctx.config.one_by_one  # it may be another's turn
+        )
+
     # Asking ----------------------------------------------------------------------------------
 
     def _fetch(self, node: ShareNode, now_ms: int) -> None:
@@ -239,12 +255,17 @@ class Exchange:
             else:
                 told = [(sheet.place.tp, sheet.place.topic_id) for sheet in riding]
                 names = {(topic, tp.partition): tp for tp, topic in asked + told}
-                self._answers.take_fetch(node, names, riding, answer.body, now_ms, at_ms)
+                self._answers.take_fetch(node, names, riding, answer.body, at_ms)
 
-        # A broker may keep it for so long, and what rides on it is lost with it.
-        timeout_ms = max(config.request_timeout_ms, config.fetch_max_wait_ms + FETCH_SLACK_MS)
+        node.asked, node.asked_at = node.leads, now_ms
         self._ctx.network.send(
-            node.node_id, ApiKey.SHARE_FETCH, build, done, now_ms, timeout_ms=timeout_ms
+            node.node_id,
+            ApiKey.SHARE_FETCH,
+            build,
+            done,
+            now_ms,
+            timeout_ms=node.standing.timeout_ms,
+            standing=node.standing,
         )
         # Behind it: see ClientCore.handle_interrupted.
         node.sent(sheets, left, fetching=True)

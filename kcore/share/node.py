@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kcore.connection.calls import Standing
 from kcore.share.acknowledgements import Sheet
 from kcore.share.session import ShareSession, Topics
 from kcore.structs import TopicPartition
@@ -10,10 +11,14 @@ from kcore.structs import TopicPartition
 class ShareNode:
     """leads: what it is to be asked for. pending: what it is to be told, oldest first; in_flight:
     by the request that is on its way. busy: one is. fetching: it asks for records. retry_at:
-    nothing is sent before (ms). failures: in a row, the last of which was `error`.
+    nothing is sent before (ms). failures: in a row, the last of which was `error`. asked: what the
+    last request for records asked for, at `asked_at` (ms). standing: those that follow empty
+    answers.
     """
 
     __slots__ = (
+        "asked",
+        "asked_at",
         "busy",
         "error",
         "failures",
@@ -24,12 +29,17 @@ class ShareNode:
         "pending",
         "retry_at",
         "session",
+        "standing",
     )
+
+    standing: Standing
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.session = ShareSession()
         self.leads: Topics = {}
+        self.asked: Topics = {}
+        self.asked_at = 0
         self.pending: list[Sheet] = []
         self.in_flight: list[Sheet] = []
         self.busy = self.fetching = False
