@@ -245,5 +245,5 @@ def test_a_callback_that_is_none_in_a_call(where):
         return producer.flush(LIMIT_S)
 
     assert same(run) == 0
-    with reader(OURS, where) as consumer:  # theirs is a TypeError, in 2.15 and 2.16
+    with reader(OURS, where) as consumer:  # theirs is a TypeError, in 2.16.1
         consumer.subscribe(["t"], on_assign=None, on_revoke=None, on_lost=None)
