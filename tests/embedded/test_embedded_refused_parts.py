@@ -1,6 +1,7 @@
 """What clients make of a partition, a topic or a group that is refused beside others."""
 
 import asyncio
+import contextlib
 import time
 
 import aiokafka
@@ -154,10 +155,15 @@ def of_confluent(broker):
 
 def of_kafka_python(broker):
     consumer = kafka_python.KafkaConsumer(
-        "t", bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest",
-        retry_backoff_ms=10, metadata_max_age_ms=1_000,  # it may assign before it knows the topic
+        bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest",
+        retry_backoff_ms=10, metadata_max_age_ms=1_000,
     )  # fmt: skip
     try:
+        known = None
+        while not known:  # it may assign before it knows of the topic otherwise, and then nothing
+            with contextlib.suppress(kafka_python.errors.LeaderNotAvailableError):
+                known = consumer.partitions_for_topic("t")
+        consumer.subscribe(["t"])
         while True:
             for records in consumer.poll(timeout_ms=100).values():
                 yield from (record.value for record in records)

@@ -138,7 +138,7 @@ def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
             AsyncConsumer(topic, **theirs),
         ]
         confluent = ConfluentMember(kafka, names.group, topic=topic)
-        values, done = [], anyloop.Event()
+        values, done, all_left = [], anyloop.Event(), anyloop.Event()
 
         async def read(number, reader):
             await reader.start()
@@ -149,12 +149,12 @@ def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
             await reader.stop()
 
         async def step():
-            while not done.is_set():
+            while not all_left.is_set():
                 await anyloop.to_thread(confluent.step)
             await anyloop.to_thread(confluent.close)
 
         tasks = [anyloop.create_task(read(*pair)) for pair in enumerate(made)]
-        tasks.append(anyloop.create_task(step()))
+        last = anyloop.create_task(step())
 
         def shares():
             owned = [len(reader.assignment()) for reader in made] + [len(confluent.owned())]
@@ -167,6 +167,9 @@ def test_in_one_group_with_aiokafka_and_librdkafka(kafka, names, topic):
             await anyloop.sleep(0.05)
         done.set()
         await anyloop.gather(*tasks)
+        # As the last: it commits nothing, so that who is still there would read its records again.
+        all_left.set()
+        await last
         assert sorted(values + confluent.values) == sorted(value for _, value in numbered(SOME))
         assert all(counts.values())
         assert len(counts) == len(made)
