@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from standing import Spied, repeated_of_asked
 
 from kcore.actions import Send
 from kcore.consumer.config import ConsumerConfig
@@ -20,18 +21,8 @@ TOPICS = {"a": 4, "b": 2}
 ALL = [TopicPartition(topic, p) for topic, count in TOPICS.items() for p in range(count)]
 
 
-class Spied(ConsumerCore):
-    """Keeps all it sends."""
-
-    def __init__(self, *args):
-        self.written = []
-        super().__init__(*args)
-
-    def next_action(self):
-        action = super().next_action()
-        if isinstance(action, Send):
-            self.written.append(bytes(action.data))
-        return action
+class SpiedCore(Spied, ConsumerCore):
+    """See Spied."""
 
 
 def opened(seed=1, nodes=2, **options):
@@ -47,7 +38,7 @@ def opened(seed=1, nodes=2, **options):
             **options,
         }
     )
-    core = Spied(config, random.Random(seed), loop.now_ms)
+    core = SpiedCore(config, random.Random(seed), loop.now_ms)
     loop.add(core)
     return loop, core
 
@@ -102,20 +93,10 @@ def story(seed, **options):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_sent_is_what_reading_every_answer_would_send(seed, monkeypatch):
     options = [{}, {"max_buffered_bytes": 4_000, "max_partition_fetch_bytes": 1_000}][seed % 2]
-    counts = {"asked": 0, "repeated": 0}
-    again = StandingFetch.again
-
-    def counted(self, *args):
-        found = again(self, *args)
-        counts["asked"] += 1
-        counts["repeated"] += found is not None
-        return found
-
-    monkeypatch.setattr(StandingFetch, "again", counted)
-    short = story(seed, **options)
-    monkeypatch.setattr(StandingFetch, "again", lambda self, *args: None)
-    assert short == story(seed, **options)
-    assert 0 < counts["repeated"] < counts["asked"]
+    repeated, asked = repeated_of_asked(
+        monkeypatch, StandingFetch, lambda: story(seed, **options)
+    )
+    assert 0 < repeated < asked
 
 
 def fetches(core):

@@ -5,6 +5,7 @@ bring.
 import random
 
 import pytest
+from standing import Spied, repeated_of_asked
 
 from kcore.actions import Send
 from kcore.embedded.loop import CoreLoop
@@ -21,18 +22,8 @@ ME = "me"
 TOPICS = {"a": 4, "b": 2}
 
 
-class Spied(ShareConsumerCore):
-    """Keeps all it sends."""
-
-    def __init__(self, *args):
-        self.written = []
-        super().__init__(*args)
-
-    def next_action(self):
-        action = super().next_action()
-        if isinstance(action, Send):
-            self.written.append(bytes(action.data))
-        return action
+class SpiedCore(Spied, ShareConsumerCore):
+    """See Spied."""
 
 
 def opened(seed=1, nodes=2, **options):
@@ -48,7 +39,7 @@ def opened(seed=1, nodes=2, **options):
             **options,
         }
     )
-    core = Spied(config, random.Random(seed), loop.now_ms)
+    core = SpiedCore(config, random.Random(seed), loop.now_ms)
     loop.add(core)
     return loop, core
 
@@ -110,21 +101,11 @@ def story(seed, **options):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_sent_is_what_reading_every_answer_would_send(seed, monkeypatch):
     options = [{}, {"share_acquire_mode": "record_limit", "max_poll_records": 2}][seed % 2]
-    counts = {"asked": 0, "repeated": 0}
-    again = StandingShareFetch.again
-
-    def counted(self, *args):
-        found = again(self, *args)
-        counts["asked"] += 1
-        counts["repeated"] += found is not None
-        return found
-
-    monkeypatch.setattr(StandingShareFetch, "again", counted)
-    short = story(seed, **options)
-    monkeypatch.setattr(StandingShareFetch, "again", lambda self, *args: None)
-    assert short == story(seed, **options)
-    assert counts["repeated"] < counts["asked"]
-    assert (counts["repeated"] > 0) == (not options)  # records one by one: nodes have turns
+    repeated, asked = repeated_of_asked(
+        monkeypatch, StandingShareFetch, lambda: story(seed, **options)
+    )
+    assert repeated < asked
+    assert (repeated > 0) == (not options)  # records one by one: nodes have turns
 
 
 def idle(**options):
