@@ -107,8 +107,8 @@ def name_nobody_aborted(patch):
 def commit_offsets_of_aborted(patch):
     original = Groups.end_transaction
 
-    def end_transaction(self, partition, marker, now_ms):
-        return original(self, partition, replace(marker, committed=True), now_ms)
+    def end_transaction(self, partition, marker, now_ms, **more):
+        return original(self, partition, replace(marker, committed=True), now_ms, **more)
 
     patch.setattr(Groups, "end_transaction", end_transaction)
 
@@ -117,10 +117,10 @@ def drop_offsets_of_committed(patch):
     original = Groups.end_transaction
     calls = [0]
 
-    def end_transaction(self, partition, marker, now_ms):
+    def end_transaction(self, partition, marker, now_ms, **more):
         calls[0] += 1
         kept = replace(marker, committed=marker.committed and calls[0] % 5 > 0)
-        return original(self, partition, kept, now_ms)
+        return original(self, partition, kept, now_ms, **more)
 
     patch.setattr(Groups, "end_transaction", end_transaction)
 
@@ -288,9 +288,9 @@ def test_without_one_all_is_well():
 
 
 @pytest.mark.parametrize(("bug", "rules", "kinds", "options"), planted(BUGS, QUICK))
-def test_a_planted_bug_is_found_by_its_rule(bug, rules, kinds, options, monkeypatch):
+def test_a_planted_bug_is_found_by_its_rule(bug, rules, kinds, options, monkeypatch, seeds):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in seeds:
         violation = exactly(seed, *kinds, **options).violation
         if violation is not None:
             assert violation.rule in rules, str(violation)
