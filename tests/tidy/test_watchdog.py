@@ -68,23 +68,54 @@ def test_after(number):
 """
 
 
-@pytest.mark.parametrize(
-    ("way", "after"), [(way, AFTER) for way in HANGS] + [("alarmless", "")],
-    ids=[*HANGS, "nothing follows"],
-)  # fmt: skip
-def test_a_test_that_hangs(pytester, monkeypatch, way, after):
+QUICK = {"looks_for_no_signal", "teardown"}
+# The one before is watched for 1.5 s.
+UNWATCHED = """
+import time
+import pytest
+
+@pytest.mark.timeout(0.5)
+def test_before():
+    pass
+
+@pytest.mark.timeout(0)
+def test_without_a_clock():
+    time.sleep(2)
+"""
+
+
+@pytest.fixture
+def inner(pytester, monkeypatch):
     pytester.makeconftest(CONFTEST)
     pytester.makeini("[pytest]\ntimeout = 60\n")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
+    return pytester
+
+
+def test_who_has_no_clock_is_not_ended_by_another_ones(inner):
+    inner.makepyfile(UNWATCHED)
+    done = inner.runpytest_subprocess("-p", "no:cacheprovider", "-p", "pytest_timeout", timeout=60)
+    done.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("way", "after"),
+    [
+        pytest.param(way, AFTER, id=way, marks=() if way in QUICK else pytest.mark.slow)
+        for way in HANGS
+    ]
+    + [pytest.param("alarmless", "", id="nothing follows", marks=pytest.mark.slow)],
+)
+def test_a_test_that_hangs(inner, way, after):
     for room in ("wire", "clients", "embedded"):
-        path = pytester.path / "tests" / room / f"test_{room}.py"
+        path = inner.path / "tests" / room / f"test_{room}.py"
         path.parent.mkdir(parents=True)
         one = HANGS[way] if room == "clients" else "    pass"
         path.write_text(MODULE.format(hangs=one, after=after))
     options = ["-p", "pytest_timeout", "-p", "xdist.plugin", "-n", "3", "--dist", "loadgroup"]
-    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-rA", *options, timeout=60)
+    done = inner.runpytest_subprocess("-p", "no:cacheprovider", "-rA", *options, timeout=60)
     said = done.stdout.str()
     failed = set(re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE))
     assert failed == {"tests/clients/test_clients.py::test_hangs"}
