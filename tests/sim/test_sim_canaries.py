@@ -310,9 +310,9 @@ def test_without_one_all_is_well():
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
-def test_a_planted_bug_is_found(bug, monkeypatch):
+def test_a_planted_bug_is_found(bug, monkeypatch, seeds):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in seeds:
         violation = (busy(seed) if seed % 2 else drawn(seed)).violation
         if violation is not None:
             found_by_a_judge = violation.rule is not Rule.NO_FAULT

@@ -230,9 +230,9 @@ def test_without_one_all_is_well(more):
         for bug, _, _, more in BUGS
     ],
 )
-def test_a_planted_bug_is_found_by_its_rule(bug, rule, kinds, more, monkeypatch):
+def test_a_planted_bug_is_found_by_its_rule(bug, rule, kinds, more, monkeypatch, seeds):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in seeds:
         violation = healthy(seed, *kinds, **more).violation
         if violation is not None:
             assert violation.rule is rule, str(violation)

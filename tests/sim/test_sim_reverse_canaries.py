@@ -238,9 +238,9 @@ def test_with_commits_tried_again_all_is_well(monkeypatch):
     BUGS,
     ids=[f"{bug.__name__}-{'-'.join(more) or 'classic'}" for bug, _, _, more in BUGS],
 )
-def test_a_planted_bug_is_found_by_its_rule(bug, rule, kinds, more, monkeypatch):
+def test_a_planted_bug_is_found_by_its_rule(bug, rule, kinds, more, monkeypatch, seeds):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in seeds:
         violation = healthy(seed, *kinds, **more).violation
         if violation is not None:
             assert violation.rule is rule, str(violation)

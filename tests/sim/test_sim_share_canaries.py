@@ -295,9 +295,9 @@ def test_without_one_all_is_well(options):
 @pytest.mark.parametrize(
     ("bug", "rules", "kinds", "options"), BUGS, ids=[bug.__name__ for bug, *_ in BUGS]
 )
-def test_a_planted_bug_is_found_by_its_rule(bug, rules, kinds, options, monkeypatch):
+def test_a_planted_bug_is_found_by_its_rule(bug, rules, kinds, options, monkeypatch, seeds):
     bug(monkeypatch)
-    for seed in range(1, SEEDS):
+    for seed in seeds:
         violation = sharing(seed, *kinds, **options).violation
         if violation is not None:
             assert violation.rule in rules, str(violation)
