@@ -32,7 +32,7 @@ run: build $(VENV)/.extra-demo $(if $(KAFKA),kafka)  ## the demo: three embedded
 KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.extra-kerberos)
 
 test: build $(VENV)/.extra-test $(KERBEROS) kafka  ## everything that proves it, in minutes (ARGS= goes to pytest)
-	@$(BIN)/pytest -n 3 --dist loadgroup -m "not slow" $(ARGS)
+	@$(BIN)/pytest -n 6 --dist loadgroup -m "not slow" $(ARGS)
 
 test-long: build $(VENV)/.extra-test $(KERBEROS) kafka connector yarn older  ## the slow suites too: failover, outages, a million records
 	@$(BIN)/pytest $(ARGS)
