@@ -17,7 +17,7 @@ from kcore.coordinator.states import GroupState
 from kcore.coordinator.transactions import TransactionCoordinator
 
 STEPS = 400
-ORDINARY = 8  # seeds that are tried every time
+ORDINARY = 5  # seeds that are tried every time
 MOVING = {GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE}
 
 

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from longer import quickly
 
 from kcore.broker.batches import RefusedError
 from kcore.broker.share.batches import Run
@@ -551,7 +552,7 @@ class History:
         assert self.share.in_flight == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", quickly(12, of=40))
 def test_histories(seed):
     history = History(seed)
     for _ in range(250):

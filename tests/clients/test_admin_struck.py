@@ -52,7 +52,9 @@ def places(call):
     return 1_000_000 - counted.left
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name", ["one question", pytest.param("several", marks=pytest.mark.slow), "to all"]
+)
 def test_a_call_that_is_struck_leaves_nothing_behind(name, admin):
     admin.alter_group_offsets("g", {T0: OffsetAndMetadata(0, "", -1)}, raise_errors=True)
     call = CALLS[name]

@@ -121,7 +121,7 @@ class Group:
     ],
     ids=["cooperative", "consumer"],
 )
-@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("static", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_rolling_restart(options: dict[str, object], static: bool) -> None:
     group = Group(**options)
     for number in range(MEMBERS):

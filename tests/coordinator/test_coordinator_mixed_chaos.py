@@ -4,6 +4,7 @@ is ever read by two members, and all of it ends well.
 
 import pytest
 from consumer_groups_world import parts
+from longer import quickly
 from test_coordinator_consumer_chaos import SESSION_MS, Chaos, Client
 
 from kcore.assignors import MemberSubscription
@@ -169,9 +170,7 @@ def run(seed):
     chaos.settle()
 
 
-@pytest.mark.parametrize(
-    "seed", [seed if seed < 8 else pytest.param(seed, marks=pytest.mark.slow) for seed in range(25)]
-)
+@pytest.mark.parametrize("seed", quickly(6, of=25))
 def test_no_partition_has_two_readers(seed):
     run(seed)
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 import pytest
 from fetch_broker import Brokers, Log
 from fetch_world import World, tp
+from longer import quickly
 
 from kcore.errors import KafkaError
 from kcore.events import OffsetReset
@@ -186,12 +187,12 @@ class Play:
         assert not world.fetcher.has_records
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", quickly(8, of=25))
 def test_random_interleavings(seed: int) -> None:
     play_through(Play(seed))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", quickly(4, of=8))
 def test_random_interleavings_of_more_than_an_answer_has_room_for(seed: int) -> None:
     play = Play(seed, [tp(number) for number in range(36)])
     play_through(play)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from consumer_world import BEAT, ConsumerWorld
 from group_world import Request
+from longer import quickly
 from test_group_interleavings import Chaos, close_from_anywhere, healed, ticks_of
 
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
@@ -55,9 +56,7 @@ class ConsumerChaos(Chaos):
         return {"epoch": epoch, "assigned": self.rng.choice(targets) if told else None}
 
 
-@pytest.mark.parametrize(
-    "block", [*range(4), *(pytest.param(one, marks=pytest.mark.slow) for one in range(4, 16))]
-)
+@pytest.mark.parametrize("block", quickly(3, of=16))
 def test_any_interleaving_heals(block: int) -> None:
     done = 0
     for seed, world in healed(ConsumerChaos, block):

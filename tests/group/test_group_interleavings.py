@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from group_world import KEY, CooperativeRange, Request, World, subscription_blob, tp
+from longer import quickly
 
 from kcore.assignors import RangeAssignor, blobs
 from kcore.errors import DisconnectedError, KafkaError, RequestTimedOutError, Unexpected
@@ -305,9 +306,7 @@ def ticks_of(world: World, time_ms: int) -> int:
     return ticks
 
 
-@pytest.mark.parametrize(
-    "block", [*range(6), *(pytest.param(one, marks=pytest.mark.slow) for one in range(6, 12))]
-)
+@pytest.mark.parametrize("block", quickly(4, of=12))
 def test_any_interleaving_heals(block: int) -> None:
     assert len(list(healed(Chaos, block))) == 25
 

@@ -51,7 +51,8 @@ def answer(log: bytes, partitions: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-@pytest.mark.timeout(600)  # compiles: seconds of CPU, and machines are shared
+@pytest.mark.slow  # compiles: 25 s of CPU, and a minute and more beside other tests
+@pytest.mark.timeout(600)
 def test_probe(
     bench: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

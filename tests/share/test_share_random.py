@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from longer import quickly
 from scripted import World
 from scripted_share import ShareClient, ShareCluster
 
@@ -47,7 +48,7 @@ def live(rng, cluster, world, client, accepted):
     world.run(rng.choice([0, 1, 3, 50]))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", quickly(8, of=25))
 def test_whatever_members_do_every_record_ends_and_none_ends_unasked(seed):
     rng = random.Random(seed)
     nodes = rng.choice([1, 2, 3])
@@ -88,7 +89,7 @@ def test_whatever_members_do_every_record_ends_and_none_ends_unasked(seed):
     assert cluster.members == {}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", quickly(10, of=40))
 def test_bits_that_flip_break_nothing(seed):
     rng = random.Random(seed)
     cluster = ShareCluster({"t": 2}, nodes=2)

@@ -148,7 +148,7 @@ BUGS = [
 
 @pytest.mark.parametrize("share", [0.5, 1.0], ids=["both", "consumer"])
 def test_without_one_all_is_well(share):
-    for seed in range(1, 6):
+    for seed in range(1, 3):
         assert busy(seed, consumer_share=share).violation is None
 
 

@@ -53,11 +53,11 @@ BUGS = [
     (serve_the_old_log, {Rule.WRITTEN_ONCE, Rule.SETTLES, Rule.NEVER_SKIPS}, (), {}),
 ]
 
-QUICK = {go_on_in_the_new_log, end_nothing_in_the_new_log}
+QUICK = {go_on_in_the_new_log}
 
 
 def test_without_one_all_is_well():
-    for seed in range(1, 4):
+    for seed in range(1, 3):
         violation = remaking(seed).violation
         assert violation is None, str(violation)
 

@@ -218,7 +218,7 @@ BUGS = [
     ids=["range", "cooperative-sticky", "sticky", "consumer", "both"],
 )
 def test_without_one_all_is_well(more):
-    for seed in range(1, 6):
+    for seed in range(1, 3):
         assert healthy(seed, *HEALTHY, Fault.SLOW, **more).violation is None
 
 

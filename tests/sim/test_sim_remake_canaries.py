@@ -141,7 +141,7 @@ BUGS = [
 
 
 def test_without_one_all_is_well():
-    for seed in range(1, 6):
+    for seed in range(1, 3):
         assert remaking(seed).violation is None
 
 

@@ -222,15 +222,14 @@ BUGS = [
     ids=["awaited", "cooperative", "consumer", "long-sessions", "lingering", "crowd"],
 )
 def test_without_one_all_is_well(more):
-    for seed in range(1, 5):
+    for seed in range(1, 3):
         assert healthy(seed, *HEALTHY, Fault.CRASH, **more).violation is None
 
 
 def test_with_commits_tried_again_all_is_well(monkeypatch):
     """Seed 1 found one that took back what a later one had committed."""
     refuse_two_commits_of_three(monkeypatch)
-    for seed in range(1, 4):
-        assert healthy(seed, **RESTLESS | AWAITED | BY_EPOCHS).violation is None
+    assert healthy(1, **RESTLESS | AWAITED | BY_EPOCHS).violation is None
 
 
 @pytest.mark.parametrize(

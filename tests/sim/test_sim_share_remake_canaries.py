@@ -188,11 +188,11 @@ BUGS = [
     (serve_the_old_log, {Rule.DONE_ONCE}, {}),
     (assign_the_old_ids, {Rule.SETTLES}, {}),
 ]
-QUICK = {say_it_of_the_new_one, say_it_again_and_again, take_words_on_what_is_gone}
+QUICK = {say_it_of_the_new_one, take_words_on_what_is_gone}
 
 
 def test_without_one_all_is_well():
-    for seed in range(1, 6):
+    for seed in range(1, 3):
         violation = remaking(seed).violation
         assert violation is None, str(violation)
 

@@ -192,6 +192,7 @@ def test_spark(spark):
 }
 ALONE = ()
 SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "3", "--dist", "loadgroup")
+OPTIONS = [ALONE, pytest.param(SIDE_BY_SIDE, marks=pytest.mark.slow)]
 
 
 @pytest.fixture
@@ -242,7 +243,7 @@ def test_elsewhere_what_cannot_run_is_left_out_and_said(run):
     assert "left out: every test against a real Kafka (no Java in this test)" in done.stdout.str()
 
 
-@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+@pytest.mark.parametrize("options", OPTIONS, ids=["alone", "side by side"])
 def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
     done = run("1", *options, test_good=GOOD)
     assert done.parseoutcomes() == {"passed": 1}

@@ -216,9 +216,9 @@ def test_a_socks_proxy_that_hangs_up_at_the_password():
             handshake.end()
 
 
-@pytest.mark.parametrize("size", [1, 1 << 20])
-def test_every_status_of_http(size):
-    for code in range(100, 1000):
+@pytest.mark.parametrize(("size", "step"), [(1, 9), (1 << 20, 1)])
+def test_every_status_of_http(size, step):
+    for code in sorted({101, 401, 407, *range(100, 1000, step)}):
         handshake = http()
         lines = b"HTTP/1.1 %d Some \x1b[31m words\r\nServer: x\r\n\r\n" % code
         if 200 <= code < 300:
@@ -352,7 +352,7 @@ def test_an_answer_without_an_end_is_not_read_for_ever(answer):
 
 
 def test_noise_ends_in_one_of_three_ways():
-    for seed in range(2_000):
+    for seed in range(500):
         rng = random.Random(seed)
         make = rng.choice([socks, known(socks), http, known(http)])
         answers = rng.choice(list(VECTORS.values()))[2]

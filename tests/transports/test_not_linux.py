@@ -15,10 +15,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "files",
     [
-        ["tests/transports/test_contract.py", "tests/transports/test_interrupt.py"],
-        ["tests/transports/test_serve.py", "tests/embedded/test_embedded_clients.py"],
+        ["tests/transports/test_contract.py", "tests/transports/test_serve.py"],
+        pytest.param(
+            ["tests/transports/test_interrupt.py", "tests/embedded/test_embedded_clients.py"],
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["transports", "embedded"],
+    ids=["the contract", "the rest"],
 )
 def test_clients_and_the_embedded_broker_do_without_what_only_linux_has(files):
     plain = ["-q", "-p", "not_linux", "-p", "no:cacheprovider", "-m", "not slow and not kafka"]
