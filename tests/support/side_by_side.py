@@ -10,6 +10,7 @@ collects what is its own.
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,10 @@ PRIORITIES = {
     "calculating": 19,
     "simulating": 19,
 }
+# How often the garbage collector looks: a tenth of the time of those that calculate goes into it,
+# and they have nothing that has to be closed.
+USUALLY = gc.get_threshold()
+RARELY = (50_000, 20, 20)
 FREE = pytest.StashKey[list[list[str]]]()
 SESSION = pytest.StashKey[pytest.Session]()
 
@@ -144,8 +149,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A process makes way for the others, once it is known what its tests do."""
+    priority = PRIORITIES[kind_of(item.nodeid)]
+    gc.set_threshold(*(RARELY if priority == PRIORITIES["calculating"] else USUALLY))
     if _own_kinds(item.config) and os.environ["PYTEST_XDIST_WORKER_COUNT"] != "1":
         now = os.getpriority(os.PRIO_PROCESS, 0)
-        wanted = PRIORITIES[kind_of(item.nodeid)]
-        if wanted > now:
-            os.setpriority(os.PRIO_PROCESS, 0, wanted)
+        if priority > now:
+            os.setpriority(os.PRIO_PROCESS, 0, priority)
