@@ -4,6 +4,7 @@ import base64
 import random
 
 import pytest
+from longer import quickly
 
 from kcore.errors import UsageError
 from kcore.settings.proxies import Proxy
@@ -216,7 +217,9 @@ def test_a_socks_proxy_that_hangs_up_at_the_password():
             handshake.end()
 
 
-@pytest.mark.parametrize(("size", "step"), [(1, 9), (1 << 20, 1)])
+@pytest.mark.parametrize(
+    ("size", "step"), [(1, 9), (1 << 20, 1), pytest.param(1, 1, marks=pytest.mark.slow)]
+)
 def test_every_status_of_http(size, step):
     for code in sorted({101, 401, 407, *range(100, 1000, step)}):
         handshake = http()
@@ -351,8 +354,9 @@ def test_an_answer_without_an_end_is_not_read_for_ever(answer):
         play(handshake, [answer])
 
 
-def test_noise_ends_in_one_of_three_ways():
-    for seed in range(500):
+@pytest.mark.parametrize("block", quickly(1, of=4))
+def test_noise_ends_in_one_of_three_ways(block):
+    for seed in range(500 * block, 500 * (block + 1)):
         rng = random.Random(seed)
         make = rng.choice([socks, known(socks), http, known(http)])
         answers = rng.choice(list(VECTORS.values()))[2]

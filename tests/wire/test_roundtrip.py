@@ -14,7 +14,7 @@ from kcore.wire.codec import decode, encode
 
 @pytest.mark.parametrize("cls", CLASSES, ids=case_id)
 @given(data=st.data())
-@settings(max_examples=8)
+@settings(max_examples=15)
 def test_any_message_at_any_version(cls, data):
     version = data.draw(st.integers(*cls.VERSIONS))
     message = data.draw(strategy(cls, version))
