@@ -270,3 +270,27 @@ def test_each_kind_makes_way_for_those_that_wait_for_others(run):
     assert {(kind, priority) for kind, _, priority in said} == {
         ("calculates", "19"), ("patient", str(max(5, int(own)))), ("waits", own)
     }  # fmt: skip
+
+
+MANY = """
+import time
+import pytest
+
+
+@pytest.mark.parametrize("number", range(400))
+def test_many(number):
+    time.sleep(0.02)
+"""
+
+
+def test_the_first_failure_ends_the_other_processes_too(run):
+    files = {"tests/wire/test_fails": "def test_fails():\n    assert False\n"}
+    done = run("0", *SIDE_BY_SIDE, "-x", missing=None, **files, **{"tests/clients/test_many": MANY})
+    outcomes = done.parseoutcomes()
+    assert outcomes["failed"] == 1
+    assert outcomes.get("passed", 0) < 200  # 32 are begun at a time; all would be 400
+
+
+def test_a_file_that_is_named_is_run_once(run):
+    done = run("0", *SIDE_BY_SIDE, "tests/wire/test_good.py", **{"tests/wire/test_good": GOOD})
+    assert done.parseoutcomes() == {"passed": 1}
