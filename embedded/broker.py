@@ -68,7 +68,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
     False: everybody may do everything.
     racks: where each node is (Kafka: broker.rack), for clients with a client_rack; None: nowhere.
     telemetry: clients are asked for their metrics (KIP-714), as by a Kafka with a plug-in for it.
-    security: TLS and SASL; see docs/EMBEDDED.md.
+    security: TLS and SASL; see docs/EMBEDDED_SECURITY.md.
     """
 
     def __init__(

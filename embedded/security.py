@@ -27,7 +27,7 @@ _CLIENT_AUTH: Final = ("none", "requested", "required")
 
 
 class SecurityOptions(TypedDict, total=False):
-    """See docs/EMBEDDED.md."""
+    """See docs/EMBEDDED_SECURITY.md."""
 
     security_protocol: str
     ssl_certfile: str | None

@@ -1,4 +1,4 @@
-"""The examples of docs/EMBEDDED.md run, in a pytest of their own that finds the fixtures itself."""
+"""The examples of docs/EMBEDDED*.md run, in a pytest of their own that finds fixtures itself."""
 
 import re
 import subprocess
@@ -10,7 +10,9 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def examples():
-    return EXAMPLE.findall((ROOT / "docs" / "EMBEDDED.md").read_text())
+    pages = sorted((ROOT / "docs").glob("EMBEDDED*.md"))
+    assert len(pages) > 1
+    return [code for page in pages for code in EXAMPLE.findall(page.read_text())]
 
 
 def as_test(code):
@@ -29,7 +31,7 @@ def run_pytest(*arguments, cwd):
 
 def test_the_examples_run(tmp_path):
     found = examples()
-    assert len(found) >= 6
+    assert len(found) >= 20
     for number, code in enumerate(found):
         (tmp_path / f"test_example_{number}.py").write_text(as_test(code))
     with run_pytest(cwd=tmp_path) as ran:

@@ -1,6 +1,6 @@
 """The examples in Python of the README and of docs/ run as they stand, on an embedded broker.
 
-What a fragment leaves to its reader is given here. Those of docs/EMBEDDED.md run in a pytest of
+What a fragment leaves to its reader is given here. Those of docs/EMBEDDED*.md run in a pytest of
 their own (tests/embedded/test_embedded_docs.py), those with Spark in tests/pipeline/, those of
 docs/SHARE.md on a real Kafka (tests/interop/test_share_page.py), those of docs/RECIPES.md in
 `test_recipes.py`.
@@ -31,7 +31,8 @@ from kcore.broker import BrokerConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.settings.tokens import Source, source_of
 
-ELSEWHERE = {"docs/EMBEDDED.md", "docs/RECIPES.md", "docs/SHARE.md", "docs/spark.md"}
+EMBEDDED = {page for page in pages.names() if page.startswith("docs/EMBEDDED")}
+ELSEWHERE = {*EMBEDDED, "docs/RECIPES.md", "docs/SHARE.md", "docs/spark.md"}
 FLIGHTS = kcore.TopicPartition("flights", 0)
 RECORDS = [(b"key", b"value-%d" % number) for number in range(30)]
 

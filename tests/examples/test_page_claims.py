@@ -126,7 +126,7 @@ def test_the_options_of_tls():
 
 def test_the_options_of_coordinators():
     defaults = {f.name: f.default for f in fields(CoordinatorConfig) if f.default is not MISSING}
-    page = "docs/EMBEDDED.md"
+    page = "docs/EMBEDDED_GROUPS.md"
     headings = "`CoordinatorConfig`", "of share groups"
     for row in [row for heading in headings for row in pages.table(page, heading)]:
         said = row[1].split(";")[0].strip("`")
@@ -149,8 +149,14 @@ def test_how_brokers_are_told_what_kafka_is():
 
 
 def test_the_words_of_the_embedded_broker():
-    heads = ("word | what", "of access | what", "of quotas | what", "of telemetry | what")
-    tables = [pages.table("docs/EMBEDDED.md", head) for head in heads]
+    heads = (
+        ("EMBEDDED", "call | what it does"),
+        ("EMBEDDED", "word | what"),
+        ("EMBEDDED_SECURITY", "of access | what"),
+        ("EMBEDDED_CLUSTER", "of quotas | what"),
+        ("EMBEDDED_CLUSTER", "of telemetry | what"),
+    )
+    tables = [pages.table(f"docs/{page}.md", head) for page, head in heads]
     for row in itertools.chain(*tables):
         for word in pages.in_code(row[0]):
             name, called, arguments = word.partition("(")
