@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -155,12 +156,21 @@ def imported_from(root: Path, module: str, name: str) -> str:
     return module
 
 
+class Found(NamedTuple):
+    """What a .py file has: modules that it imports, at any depth of it, by name in a string too;
+    line and name of the calls that no import gives away.
+    """
+
+    imports: frozenset[str]
+    io_calls: tuple[tuple[int, str], ...]
+
+
 @cache  # for each of the rules that ask
-def python_imports(root: Path, path: Path, text: str) -> frozenset[str]:
-    """Modules that a .py file imports, at any depth of it, by name in a string too."""
+def look_through(root: Path, path: Path, text: str) -> Found:
     own = module_of(root, path).split(".")
     package = own if path.stem == "__init__" else own[:-1]
     found: set[str] = set()
+    calls: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(text, str(path))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -170,7 +180,10 @@ def python_imports(root: Path, path: Path, text: str) -> frozenset[str]:
             found.update(imported_from(root, module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Constant) and MODULE_NAME.fullmatch(str(node.value)):
             found.add(str(node.value))
-    return frozenset(found)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in IO_CALLS:
+                calls.append((node.lineno, node.func.id))
+    return Found(frozenset(found), tuple(calls))
 
 
 def cython_imports(root: Path, path: Path) -> set[str]:
@@ -191,7 +204,7 @@ def cython_imports(root: Path, path: Path) -> set[str]:
 def imports(root: Path, path: Path) -> set[str] | frozenset[str]:
     if path.suffix in {".pyx", ".pxd"}:
         return cython_imports(root, path)
-    return python_imports(root, path, path.read_text())
+    return look_through(root, path, path.read_text()).imports
 
 
 def wrong_layers(root: Path) -> list[str]:
@@ -246,16 +259,12 @@ def io_in_core(root: Path) -> list[str]:
             for module in sorted(imports(root, path))
             if module.split(".")[0] in IO_MODULES or module.startswith(IO_CIMPORTS)
         ]
-        wrong += [f"{place(root, path)}:{line}: calls {name}()" for line, name in io_calls(path)]
+        if path.suffix == ".py":
+            wrong += [
+                f"{place(root, path)}:{line}: calls {name}()"
+                for line, name in look_through(root, path, path.read_text()).io_calls
+            ]
     return wrong
-
-
-def io_calls(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and name of the calls that no import gives away."""
-    for node in ast.walk(ast.parse(path.read_text() if path.suffix == ".py" else "")):
-        called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id in IO_CALLS:
-            yield called.lineno, called.id
 
 
 def undeclared(root: Path) -> list[str]:
@@ -294,10 +303,10 @@ def long_modules(root: Path) -> list[str]:
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
     """All below a node, at any depth: what is in expressions is not looked at."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, part, ()):
+            if isinstance(child, ast.stmt):
+                yield child
             yield from statements(child)
 
 
