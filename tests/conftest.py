@@ -5,18 +5,14 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
 
 from kcore.cli.demo import kafka_node
-
-# Nothing here is a matter of time: 200 ms for an example, the default, are over on a busy machine.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 pytest_plugins = [
     "real_kafka",
     "completeness",
     "side_by_side",
+    "longer",
     "watchdog",
     "chromium",
     "loopback",

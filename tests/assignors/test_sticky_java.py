@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from longer import examples
 from sticky_rounds import Round, kept, rounds
 
 from kcore.assignors import by_name
@@ -24,7 +25,9 @@ PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignSticky.java"
 # Java takes a member without topics for one that subscribes to the same as all, and may give it
 # some. What is held outside of its rack it deals out anew in each round.
 WITH_TOPICS = rounds(contradictions=False).filter(lambda one: all(one.wanted.values()))
-MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(
+    max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 from test_sasl_door import Gullible
 
 from kcore.broker.sasl.bearer import Bearer
@@ -112,7 +113,7 @@ def test_a_credential_can_be_made_of_a_salted_password():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(messages=st.lists(st.binary(max_size=60) | st.sampled_from(WORDS), max_size=4))
 def test_nothing_that_is_said_breaks_it(mechanism, messages):
     server = served(mechanism, Users(random.Random(1), {"alice": "secret"}))

@@ -6,6 +6,7 @@ import pytest
 from consumer_groups_world import id_of, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 
 from kcore.coordinator.consumer.assignors import ASSIGNORS, Subscriber
 from kcore.coordinator.consumer.member import ConsumerMember
@@ -109,7 +110,7 @@ SIZES = st.fixed_dictionaries({topic: st.integers(1, 7) for topic in TOPICS})
 WANTED = st.lists(st.sampled_from(TOPICS), unique=True)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.sampled_from(["uniform", "range"]),
     SIZES,

@@ -6,6 +6,7 @@ from coordinator_world import P0, WALL, World, of_journal, subscription
 from group_actors import Chaos
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 
 from kcore.coordinator import Caller, Entry, GroupState, Marker, partition_for
 from kcore.coordinator.journal import group_entry, offset_entry, read_entry
@@ -220,7 +221,7 @@ def test_a_journal_that_cannot_fail_is_the_same():
     assert eventful(immediate=True) == EVENTFUL
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 1 << 20), st.data())
 def test_killed_anywhere_in_a_random_life_it_goes_on(seed, data):
     chaos = Chaos(seed)

@@ -5,6 +5,7 @@ import datetime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from longer import examples
 
 from kcore.produce.rows import ColumnError, read_rows
 from kcore.records import RecordReader
@@ -362,7 +363,7 @@ _row = st.tuples(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(_row, max_size=30),
     kinds=st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 from record_batches import patched, raw_batch, raw_record, sealed, vectors
 
 from kcore.errors import ConcurrentUseError, KafkaError
@@ -197,7 +198,7 @@ def test_timestamps_wrap_as_take_has_them():
     st.booleans(),
     st.integers(1, 25),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_records(rows, views, step):
     data = encode_batch(rows, base_offset=3)
     found = same(data, 3, views=views, step=step)

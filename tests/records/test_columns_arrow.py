@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 from record_batches import vectors
 
 from kcore.limits import COLUMN_BYTES, COLUMN_ROWS
@@ -196,7 +197,7 @@ def test_nothing_is_added_to_columns_that_were_shown():
     st.booleans(),
     st.sampled_from(["none", "gzip"]),
 )
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_records(rows, views, codec):
     batch = pa.record_batch(made(data=log(rows, codec=codec), views=views, include_headers=True))
     assert found(batch) == expected(rows)

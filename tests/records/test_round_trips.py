@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 from record_batches import CODECS, take_all
 
 from kcore.records import RecordReader, encode_batch
@@ -57,7 +58,7 @@ def seen(record: Any) -> Any:
     return (*place, record.key, record.value, record.headers)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(PART, min_size=1, max_size=5),
     st.integers(0, 2**60),

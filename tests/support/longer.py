@@ -5,6 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# What hypothesis tries by itself, and how much of that and of what tests name `make test` tries:
+# it is something else each time.
+EXAMPLES = 100
+QUICK_SHARE = 3
+
+_share = 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing here is a matter of time: 200 ms for an example, the default, are over on a busy
+    machine.
+    """
+    global _share  # noqa: PLW0603 - modules of tests ask while they are imported
+    _share = QUICK_SHARE if "not slow" in config.option.markexpr else 1
+    settings.register_profile("ours", deadline=None, max_examples=examples(EXAMPLES))
+    settings.load_profile("ours")
+
+
+def examples(many: int) -> int:
+    """For `settings(max_examples=)`."""
+    return -(-many // _share)
 
 
 def quickly(few: int, of: int, begin: int = 0) -> list[Any]:

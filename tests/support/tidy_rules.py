@@ -180,9 +180,8 @@ def look_through(root: Path, path: Path, text: str) -> Found:
             found.update(imported_from(root, module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Constant) and MODULE_NAME.fullmatch(str(node.value)):
             found.add(str(node.value))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in IO_CALLS:
-                calls.append((node.lineno, node.func.id))
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", None) in IO_CALLS:
+            calls.append((node.lineno, node.func.id))
     return Found(frozenset(found), tuple(calls))
 
 

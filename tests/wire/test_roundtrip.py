@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longer import examples
 from wire_samples import CASES, CLASSES, case_id, filled, strategy
 
 from kcore.wire import frames
@@ -14,7 +15,7 @@ from kcore.wire.codec import decode, encode
 
 @pytest.mark.parametrize("cls", CLASSES, ids=case_id)
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_any_message_at_any_version(cls, data):
     version = data.draw(st.integers(*cls.VERSIONS))
     message = data.draw(strategy(cls, version))
