@@ -476,7 +476,7 @@ RUN = {
         admin_of_controllers,
     ],
     "docs/ARROW.md": [arrow_tables, arrow_batches],
-    "docs/ASYNC.md": [async_consumer, under_trio, async_producer, transaction_on_a_loop],
+    "docs/ASYNC.md": [async_consumer, async_producer, transaction_on_a_loop, under_trio],
     "docs/GROUPS.md": [up_to_an_end, a_member_of_the_next_protocol],
     "docs/INTERCEPTORS.md": [interceptors, traces],
     "docs/METRICS.md": [how_far_behind, for_prometheus, a_metric_of_ones_own],
