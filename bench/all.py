@@ -1,10 +1,10 @@
 """Everything that is measured, in one run: `python bench/all.py` (or `make bench`), twenty minutes.
 
 Each section is written to `<out>/<section>.json` as soon as it is done. From those, the plots of
-docs/plots, the tables of docs/PERFORMANCE.md and docs/spark.md and the lists of goals are made
-(`report.py`, which can be run alone). Sections: decode compare codecs matrix partitions single
-memory startup idle sharing spark. The last one takes ten minutes (`spark.py`), and so do all the
-others.
+docs/plots, the tables of docs/PERFORMANCE.md and docs/SPARK_PERFORMANCE.md and the lists of goals
+are made (`report.py`, which can be run alone). Sections: decode compare codecs matrix partitions
+single memory startup idle sharing spark. The last one takes ten minutes (`spark.py`), and so do all
+the others.
 
     python bench/all.py --only compare,codecs     # some of it
     python bench/all.py --resume                  # what has no results yet

@@ -1,4 +1,4 @@
-"""From results to what is read: the plots, and the tables inside docs/PERFORMANCE.md and spark.md.
+"""From results to what is read: the plots, and the tables inside docs/*PERFORMANCE.md.
 
     python bench/report.py [--results bench/results]
 
@@ -23,7 +23,7 @@ from machine import HERE, RESULTS, Result
 from tables import TABLES, Lines, where
 
 DOCUMENT = HERE.parent / "docs" / "PERFORMANCE.md"
-SPARK_DOCUMENT = HERE.parent / "docs" / "spark.md"
+SPARK_DOCUMENT = HERE.parent / "docs" / "SPARK_PERFORMANCE.md"
 PLOTS = HERE.parent / "docs" / "plots"
 LOAD = re.compile(r"load ([\d.]+) over 1 min")
 BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -10,7 +10,7 @@ all processes of Spark: JVM, driver, Python workers; not of Kafka.
     python bench/spark.py --only batch,plan        # some; kept only by --json FILE
 
 A whole run is kept in bench/results/spark.json, from which `report.py` makes docs/plots/spark*.svg
-and the tables of docs/spark.md.
+and the tables of docs/SPARK_PERFORMANCE.md.
 """
 
 from __future__ import annotations
