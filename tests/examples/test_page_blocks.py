@@ -463,9 +463,9 @@ RUN = {
         readme_consumer,
         readme_async_consumer,
         readme_async_producer,
-        readme_bare_core,
         readme_fixture,
         None,  # needs Spark
+        readme_bare_core,
     ],
     "docs/ADMIN.md": [
         admin_topics_and_groups,

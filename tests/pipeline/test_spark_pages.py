@@ -73,8 +73,8 @@ def test_some_columns_are_read(spark, broker):
 
 
 def test_a_stream_is_opened(spark, broker):
-    code = pages.python("README.md")[-1].replace("host:9092", broker.bootstrap)
+    (code,) = [one for one in pages.python("README.md") if "KcoreDataSource" in one]
     names = {"spark": spark}
-    exec(code, names)
+    exec(code.replace("host:9092", broker.bootstrap), names)
     assert names["rows"].isStreaming
     assert names["rows"].columns[:2] == ["key", "value"]
