@@ -12,6 +12,7 @@ pytest_plugins = [
     "real_kafka",
     "completeness",
     "side_by_side",
+    "brief_reports",
     "longer",
     "watchdog",
     "chromium",

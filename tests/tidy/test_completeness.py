@@ -13,7 +13,7 @@ CONFTEST = """
 import sys
 
 sys.path.insert(0, {support!r})
-pytest_plugins = ["real_kafka", "completeness", "side_by_side"]
+pytest_plugins = ["real_kafka", "completeness", "side_by_side", "brief_reports"]
 
 
 def pytest_configure():
@@ -193,6 +193,7 @@ def test_spark(spark):
 ALONE = ()
 SIDE_BY_SIDE = ("-p", "xdist.plugin", "-n", "3", "--dist", "loadgroup")
 OPTIONS = [ALONE, pytest.param(SIDE_BY_SIDE, marks=pytest.mark.slow)]
+LATER = pytest.param(ALONE, marks=pytest.mark.slow)
 
 
 @pytest.fixture
@@ -219,7 +220,7 @@ def named(text):
     return set(re.findall(r"def (test_by_\w+)", text))
 
 
-@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+@pytest.mark.parametrize("options", [LATER, SIDE_BY_SIDE], ids=["alone", "side by side"])
 def test_every_form_of_leaving_out_is_a_failure(run, options):
     texts = {"test_forms": FORMS, **MODULES}
     names = named("".join(texts.values()))
@@ -251,7 +252,7 @@ def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
     assert "a run with KCORE_REQUIRE_ALL=1 must have some" in done.stdout.str()
 
 
-@pytest.mark.parametrize("options", [ALONE, SIDE_BY_SIDE], ids=["alone", "side by side"])
+@pytest.mark.parametrize("options", [LATER, SIDE_BY_SIDE], ids=["alone", "side by side"])
 def test_those_that_met_a_kafka_or_a_spark_are_counted(run, options):
     done = run("1", *options, missing=None, **KINDS)
     assert done.ret == pytest.ExitCode.OK
@@ -291,6 +292,53 @@ def test_the_first_failure_ends_the_other_processes_too(run):
     assert outcomes.get("passed", 0) < 200  # 32 are begun at a time; all would be 400
 
 
+@pytest.mark.slow
 def test_a_file_that_is_named_is_run_once(run):
     done = run("0", *SIDE_BY_SIDE, "tests/wire/test_good.py", **{"tests/wire/test_good": GOOD})
     assert done.parseoutcomes() == {"passed": 1}
+
+
+COUNTS = """
+from collections import Counter
+
+counts = Counter()
+
+
+def pytest_runtest_logreport(report):
+    counts[report.when, report.outcome] += 1
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"counted {sorted(counts.items())}")
+"""
+PARTS = """
+import pytest
+
+
+@pytest.fixture(params=["neither", "before", "after"])
+def fails(request):
+    assert request.param != "before"
+    yield
+    assert request.param != "after"
+
+
+def test_parts(fails):
+    pass
+"""
+BRIEF = [(("call", "passed"), 2), (("setup", "failed"), 1), (("teardown", "failed"), 1)]
+WHOLE = sorted([*BRIEF, (("setup", "passed"), 2), (("teardown", "passed"), 2)])
+
+
+@pytest.mark.parametrize(
+    ("options", "counted"),
+    [
+        pytest.param([], BRIEF, id="brief"),
+        pytest.param(["--junit-xml=x.xml"], WHOLE, id="whole", marks=pytest.mark.slow),
+        pytest.param(["--durations=3"], WHOLE, id="timed", marks=pytest.mark.slow),
+    ],
+)
+def test_a_setup_that_goes_well_is_told_only_to_who_asks(run, options, counted):
+    modules = {"tests/wire/test_parts": PARTS, "counts": COUNTS}
+    done = run("0", *SIDE_BY_SIDE, "-p", "counts", *options, missing=None, **modules)
+    assert done.parseoutcomes() == {"passed": 2, "errors": 2}
+    assert f"counted {counted}" in done.stdout.str()

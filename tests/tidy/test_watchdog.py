@@ -68,7 +68,7 @@ def test_after(number):
 """
 
 
-QUICK = {"looks_for_no_signal", "teardown"}
+QUICK = {"looks_for_no_signal"}
 # The one before is watched for 1.5 s.
 UNWATCHED = """
 import time
