@@ -177,6 +177,7 @@ def test_simple_weighs_the_same(java):
     assert alike > 50
 
 
+@pytest.mark.slow
 def test_a_difference_would_be_seen(java):
     members = {"a": (None, {1}, set()), "b": (None, {1}, set())}
     assert java("range", {1: 3}, members) == {"a": {(1, 0), (1, 1)}, "b": {(1, 2)}}

@@ -77,6 +77,7 @@ def test_kafka_reads_what_we_write_of_consumer_groups():
     as_kafka_reads(TOPIC, w.journal)
 
 
+@pytest.mark.slow
 def test_a_difference_would_be_seen():
     value = OffsetCommitValue(offset=5, commit_timestamp=WALL)
     good = offset_entry("g", "t", 0, value)

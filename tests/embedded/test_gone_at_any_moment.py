@@ -7,6 +7,7 @@ Every input of every core is such a moment: bytes on either side, polls, time th
 import random
 
 import pytest
+from longer import each_other
 
 from kcore import ConsumerConfig, ConsumerCore
 from kcore.broker import BrokerConfig
@@ -146,7 +147,7 @@ def at_moments(how, first):
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, STRIDE))]
 )
-@pytest.mark.parametrize("go", GOES)
+@pytest.mark.parametrize("go", each_other(GOES))
 @pytest.mark.parametrize("how", HOW)
 def test_nothing_is_left_of_who_goes(how, go, first):
     for moment, world in at_moments(how, first):

@@ -6,6 +6,7 @@ Where a call can be struck: tests/support/strikes.py.
 
 import pytest
 from leftovers import STRUCK
+from longer import each_other
 from strikes import Strike
 from test_gone_at_any_moment import HOW, World, close, unsubscribe
 
@@ -55,7 +56,7 @@ def leave_at(how, go, again, at):
 
 
 @pytest.mark.parametrize(("go", "again"), WAYS)
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", each_other(HOW))
 def test_nothing_is_left_of_who_is_struck(how, go, again):
     struck = [leave_at(how, go, again, at) for at in range(BEGUN, 330, 47)]
     assert sum(struck) >= 2

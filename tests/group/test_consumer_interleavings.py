@@ -56,7 +56,7 @@ class ConsumerChaos(Chaos):
         return {"epoch": epoch, "assigned": self.rng.choice(targets) if told else None}
 
 
-@pytest.mark.parametrize("block", quickly(3, of=16))
+@pytest.mark.parametrize("block", quickly(2, of=16))
 def test_any_interleaving_heals(block: int) -> None:
     done = 0
     for seed, world in healed(ConsumerChaos, block):

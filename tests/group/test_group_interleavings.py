@@ -306,7 +306,7 @@ def ticks_of(world: World, time_ms: int) -> int:
     return ticks
 
 
-@pytest.mark.parametrize("block", quickly(4, of=12))
+@pytest.mark.parametrize("block", quickly(2, of=12))
 def test_any_interleaving_heals(block: int) -> None:
     assert len(list(healed(Chaos, block))) == 25
 

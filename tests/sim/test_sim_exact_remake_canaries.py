@@ -57,7 +57,7 @@ BUGS = [
 QUICK = {go_on_in_the_new_log}
 
 
-@pytest.mark.parametrize("seed", quickly(2, of=3, begin=1))
+@pytest.mark.parametrize("seed", quickly(1, of=3, begin=1))
 def test_without_one_all_is_well(seed):
     violation = remaking(seed).violation
     assert violation is None, str(violation)

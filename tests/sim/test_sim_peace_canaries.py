@@ -218,7 +218,7 @@ BUGS = [
     [{}, COOPERATIVE, STICKY, BY_EPOCHS, BOTH],
     ids=["range", "cooperative-sticky", "sticky", "consumer", "both"],
 )
-@pytest.mark.parametrize("seed", quickly(2, of=5, begin=1))
+@pytest.mark.parametrize("seed", quickly(1, of=5, begin=1))
 def test_without_one_all_is_well(more, seed):
     assert healthy(seed, *HEALTHY, Fault.SLOW, **more).violation is None
 

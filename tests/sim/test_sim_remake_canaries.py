@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from longer import quickly
+from sim_planting import planted
 from sim_runs import run
 
 from kcore.broker.topics import Catalog
@@ -139,14 +140,15 @@ BUGS = [
     serve_the_old_log,
     assign_the_old_ids,
 ]
+QUICK = {keep_the_old_position, refuse_lower_epochs, serve_the_old_log}
 
 
-@pytest.mark.parametrize("seed", quickly(2, of=5, begin=1))
+@pytest.mark.parametrize("seed", quickly(1, of=5, begin=1))
 def test_without_one_all_is_well(seed):
     assert remaking(seed).violation is None
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize("bug", planted(zip(BUGS, strict=True), QUICK))
 def test_a_planted_bug_is_found_by_that_alone(bug, monkeypatch, seeds):
     bug(monkeypatch)
     for seed in seeds:

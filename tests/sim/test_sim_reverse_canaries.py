@@ -222,7 +222,7 @@ BUGS = [
     [AWAITED, AWAITED | COOPERATIVE, AWAITED | BY_EPOCHS, LONG_SESSIONS, LINGERING, CROWD],
     ids=["awaited", "cooperative", "consumer", "long-sessions", "lingering", "crowd"],
 )
-@pytest.mark.parametrize("seed", quickly(2, of=4, begin=1))
+@pytest.mark.parametrize("seed", quickly(1, of=4, begin=1))
 def test_without_one_all_is_well(more, seed):
     assert healthy(seed, *HEALTHY, Fault.CRASH, **more).violation is None
 

@@ -192,7 +192,7 @@ BUGS = [
 QUICK = {say_it_of_the_new_one, take_words_on_what_is_gone}
 
 
-@pytest.mark.parametrize("seed", quickly(2, of=5, begin=1))
+@pytest.mark.parametrize("seed", quickly(1, of=5, begin=1))
 def test_without_one_all_is_well(seed):
     violation = remaking(seed).violation
     assert violation is None, str(violation)

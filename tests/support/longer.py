@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -28,6 +29,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def examples(many: int) -> int:
     """For `settings(max_examples=)`."""
     return -(-many // _share)
+
+
+def each_other(values: Iterable[Any], begin: int = 0) -> list[Any]:
+    """Parameters: every second one from `begin` (0 or 1) on is quick, those between are slow."""
+    return [
+        one if number % 2 == begin else pytest.param(one, marks=pytest.mark.slow)
+        for number, one in enumerate(values)
+    ]
 
 
 def quickly(few: int, of: int, begin: int = 0) -> list[Any]:
