@@ -481,7 +481,7 @@ RUN = {
     "docs/INTERCEPTORS.md": [interceptors, traces],
     "docs/METRICS.md": [how_far_behind, for_prometheus, a_metric_of_ones_own],
     "docs/MOVING.md": [another_clients_names, confluents_names],
-    "docs/PRODUCER.md": [one_record, one_record, a_processor, a_table],
+    "docs/PRODUCER.md": [one_record, one_record, a_table, a_processor],
     "docs/PROXIES.md": [through_a_proxy],
     "docs/SECURITY.md": [
         a_delegation_token,

@@ -187,6 +187,14 @@ def test_how_a_core_is_made():
     assert said.split(", ") == found
 
 
+def test_the_defaults_of_the_producer():
+    defaults = {f.name: f.default for f in fields(kcore.ProducerConfig)}
+    rows = pages.table("docs/PRODUCER.md", "option of producers | default")
+    assert len(rows) > 10
+    for option, said, _ in rows:
+        assert said.strip("`") == str(defaults[option.strip("`")]).replace("none", '"none"'), option
+
+
 def test_the_durations_that_are_told():
     page = pages.text("docs/GROUPS.md")
     told = re.findall(r"`(P[0-9T].*?)`", page)

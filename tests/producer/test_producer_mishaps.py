@@ -135,8 +135,8 @@ def test_a_producer_goes_on_after_a_batch_that_nobody_answered_in_time():
 
 
 def kept_once(log, failed):
-    """The values of a log without first copies of the one kind that there may be two of (see "What
-    it promises" in docs/PRODUCER.md; seed 338): they came behind a record that has failed, on a
+    """The values of a log without first copies of the one kind that there may be two of (see
+    "Corner cases" in docs/PRODUCER.md; seed 338): they came behind a record that has failed, on a
     connection that was given up and has delivered both after all, and again under the next epoch.
     """
     epochs = [info.producer_epoch for info in log.batches for _ in range(info.record_count)]
