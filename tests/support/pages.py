@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_PLAIN = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"^ {4}(\S.*)$", re.MULTILINE)
 
 
@@ -27,8 +27,9 @@ def python(name: str) -> list[str]:
 def commands(name: str) -> list[str]:
     """The lines of a page that are typed into a shell, without what is said beside them."""
     page = text(name)
-    lines = [line for block in _PLAIN.findall(page) for line in block.splitlines()]
-    lines += _INDENTED.findall(_PYTHON.sub("", page))
+    blocks = [code for language, code in _FENCED.findall(page) if not language]
+    lines = [line for block in blocks for line in block.splitlines()]
+    lines += _INDENTED.findall(_FENCED.sub("", page))  # not what is said between two blocks
     return [re.sub(r"\s{2,}.*|\s+#.*", "", line) for line in lines]
 
 
