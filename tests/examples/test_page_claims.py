@@ -151,7 +151,7 @@ def test_how_brokers_are_told_what_kafka_is():
 def test_the_words_of_the_embedded_broker():
     heads = (
         ("EMBEDDED", "call | what it does"),
-        ("EMBEDDED", "word | what"),
+        ("EMBEDDED", "call | what happens"),
         ("EMBEDDED_SECURITY", "of access | what"),
         ("EMBEDDED_CLUSTER", "of quotas | what"),
         ("EMBEDDED_CLUSTER", "of telemetry | what"),
