@@ -28,7 +28,8 @@ class ServeOptions:
     authorizer: whether access control lists count; super_users: for whom they do not. users: names
     and passwords; kerberos_keytab: the broker's own keys. delegation_token_secret_key: None:
     nobody gets one. racks: of each node; replica_selector: `leader` or `rack-aware`. topics: names
-    and numbers of partitions and replicas.
+    and numbers of partitions and replicas (None: as `set` says). set: more options, under Kafka's
+    names.
     """
 
     host: str
@@ -50,7 +51,8 @@ class ServeOptions:
     ssl_client_auth: str | None = None
     racks: tuple[str, ...] = ()
     replica_selector: str = "leader"
-    topics: tuple[tuple[str, int, int], ...] = ()
+    topics: tuple[tuple[str, int | None, int | None], ...] = ()
+    set: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def security(self) -> SecurityOptions:
@@ -82,6 +84,7 @@ def serve(options: ServeOptions) -> int:
             port=options.port,
             advertised_host=options.advertise,
             config=_config(options),
+            settings=options.set,
             directory=options.directory,
             flush=options.flush,
             authorizer=_authorizer(options),

@@ -45,6 +45,13 @@ from kcore.cli import endings, reading
     help="Make this topic, if it is not there yet. Repeatable.",
 )
 @click.option(
+    "--set",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=reading.pairs,
+    help="An option of Kafka's brokers, such as num.partitions=4. Repeatable.",
+)
+@click.option(
     "--flush",
     default="never",
     show_default=True,

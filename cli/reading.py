@@ -242,14 +242,14 @@ def pairs(
 
 def topics(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> tuple[tuple[str, int, int], ...]:
-    """Names, numbers of partitions and of replicas."""
+) -> tuple[tuple[str, int | None, int | None], ...]:
+    """Names, numbers of partitions and of replicas; None: as brokers have it by themselves."""
     found = []
     for text in given:
         name, *counts = text.split(":")
         if not name or len(counts) > 2 or not all(map(is_number, counts)):
             raise click.BadParameter(f"{text!r} is not NAME[:PARTITIONS[:REPLICAS]]")
-        partitions, replicas, *_ = (*map(int, counts), 1, 1)
+        partitions, replicas, *_ = (*map(int, counts), None, None)
         found.append((name, partitions, replicas))
     return tuple(found)
 

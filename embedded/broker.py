@@ -14,6 +14,7 @@ from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from kcore.broker import AuthorizerConfig, BrokerConfig, Cluster, Node
+from kcore.broker.node_options import with_settings
 from kcore.coordinator.journal import INTERNAL_TOPICS
 from kcore.embedded import inside
 from kcore.embedded.access import AccessVerbs
@@ -59,7 +60,9 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
     host, port: where to listen; port 0: any free ones, else node n listens on port + n - 1.
     advertised_host: what clients are told instead of `host`; to be given if that is every address
     of the machine (0.0.0.0), to which nobody can connect.
-    config: options of the brokers. seed: what ids are drawn from; None: of the system's choice.
+    config: options of the brokers. settings: more of them, under Kafka's names, as a broker's file
+    has them: {"num.partitions": "4", "message.max.bytes": "5000000"}.
+    seed: what ids are drawn from; None: of the system's choice.
     in_memory: no ports at all; clients of this process connect through `transport()`.
     directory: where topics, records and groups are kept over a restart; None: nowhere. flush: when
     what is written there is synced: "never" (the system decides: it outlives this process, not the
@@ -83,6 +86,7 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
         in_memory: bool = False,
         directory: str | Path | None = None,
         flush: str | int = "never",
+        settings: Mapping[str, str] | None = None,
         authorizer: AuthorizerConfig | bool = False,
         racks: Sequence[str | None] | None = None,
         telemetry: bool = False,
@@ -122,6 +126,9 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
             self._config = replace(self._config, client_telemetry=True)
         if security:
             self._secure(security)
+        if settings is not None:
+            check("settings", settings, Mapping, "a mapping such as {'num.partitions': '4'}")
+            self._config = with_settings(self._config, settings)
         self._rng = random.SystemRandom() if seed is None else random.Random(seed)
         self._directory = None if directory is None else Path(directory)
         self._flush = flush
@@ -269,14 +276,19 @@ class EmbeddedBroker(AccessVerbs, MishapVerbs, QuotaVerbs, TelemetryVerbs, Secur
     def create_topic(
         self,
         name: str,
-        partitions: int = 1,
+        partitions: int | None = None,
         *,
-        replication_factor: int = 1,
+        replication_factor: int | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a topic. settings: texts under Kafka's names (`{"retention.ms": "1000"}`).
-        RefusedError.
+        """Make a topic. partitions, replication_factor: None: as a topic has them that is made when
+        it is written to (num.partitions, default.replication.factor): 1, unless brokers are told
+        otherwise. settings: texts under Kafka's names (`{"retention.ms": "1000"}`). RefusedError.
         """
+        if partitions is None:
+            partitions = self._config.num_partitions
+        if replication_factor is None:
+            replication_factor = min(self._config.default_replication_factor, self._count)
         check("name", name, str, "the name of a topic")
         check("partitions", partitions, int, "a number of partitions")
         check("replication_factor", replication_factor, int, "a number of replicas")

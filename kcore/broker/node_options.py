@@ -5,6 +5,7 @@ be changed while it is up (Java: KafkaConfig, DynamicBrokerConfig of Kafka 4.3 a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from kcore.broker import group_settings
@@ -26,6 +27,7 @@ from kcore.coordinator.consumer.options import BOUNDED as CONSUMER_BOUNDED
 from kcore.coordinator.share.options import BOUNDED as SHARE_BOUNDED
 from kcore.coordinator.streams.options import BOUNDED as STREAMS_BOUNDED
 from kcore.coordinator.streams.options import DEFAULTED
+from kcore.errors import KafkaConfigurationError
 from kcore.limits import MAX_INT32
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
@@ -225,6 +227,13 @@ _INTERNAL: Final = {
     },
 }
 
+# Of parts that `with_settings` leaves alone where there are none: what tells of them.
+_TOLD_BY: Final = {
+    "authorizer": "is told by authorizer",
+    "sasl": "is of a broker that asks who its clients are (security_protocol, sasl_users)",
+    "delegation_tokens": "is told by delegation_token_secret_key",
+}
+
 _PLAIN: Final = BrokerConfig()
 _KAFKAS: Final = {"coordinator": CoordinatorConfig()}  # not those of an embedded broker
 
@@ -293,6 +302,53 @@ def in_file(config: BrokerConfig) -> Iterator[FileOption]:
         value, default = _said(name, config), _default(name)
         internal = name in _INTERNAL and value == default
         yield FileOption(name, value, default, told.kind, name in _CHANGING, internal)
+
+
+def with_settings(config: BrokerConfig, settings: Mapping[str, str]) -> BrokerConfig:
+    """Of nodes whose file says this, too, under Kafka's names.
+
+    KafkaConfigurationError: a node of this release has no such option, or it is told otherwise here
+    (ids, racks, whom it lets in), or has no effect here, or cannot be this.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for name, text in settings.items():
+        if not isinstance(text, str):
+            raise KafkaConfigurationError(f"{name}: {text!r} is no text, as values of settings are")
+        part, field = _place(name, config)
+        try:
+            value = _checked(name, text)
+        except RefusedError as refused:
+            raise KafkaConfigurationError(refused.why, option=name) from None
+        changes.setdefault(part, {})[field] = value
+    fields_of_all = changes.pop("", {})
+    parts = {part: replace(getattr(config, part), **told) for part, told in changes.items()}
+    return replace(config, **fields_of_all, **parts)
+
+
+def _place(name: str, config: BrokerConfig) -> tuple[str, str]:
+    """The part of `BrokerConfig` and the field that have an option."""
+    known = _told(config)
+    if name in SYNONYMS:
+        part, field = "log", SYNONYMS[name].replace(".", "_")
+    elif name in known:
+        part, field, _ = known[name]
+    elif name in {NODE_ID, RACK}:
+        raise KafkaConfigurationError(f"{name} is no setting of all nodes", option=name)
+    else:
+        from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
+
+        near = get_close_matches(name, [*known, *SYNONYMS], 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise KafkaConfigurationError(
+            f"no setting of a broker is called {name!r}{hint}",
+            option=name,
+            suggestion=near[0] if near else None,
+        )
+    of = getattr(config, part) if part else config
+    if of is None or field not in {one.name for one in fields(of)}:
+        why = _TOLD_BY.get(part, "has no effect on an embedded broker")
+        raise KafkaConfigurationError(f"{name} {why}", option=name)
+    return part, field
 
 
 def acting(part: str, known: Mapping[str, str], config: BrokerConfig) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Final
 from kcore.bounds import check_kinds
 from kcore.broker.batches import RefusedError
 from kcore.errors import KafkaConfigurationError
-from kcore.limits import MAX_INT32
+from kcore.limits import MAX_INT16, MAX_INT32
 from kcore.tuples import NamedTuple
 from kcore.wire.codes import ErrorCode
 
@@ -240,7 +240,11 @@ _ACTING: Final = {field.name for field in fields(LogConfig)}
 # Digits of any script, as in Java; Python's int() takes more than that: underscores, blanks.
 _NUMBER: Final = re.compile(r"[-+]?\d{1,19}")
 _REAL: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?[dDfF]?")
-_RANGES: Final = {Kind.INT: (-MAX_INT32 - 1, MAX_INT32), Kind.LONG: (_INT64_MIN, INT64_MAX)}
+_RANGES: Final = {
+    Kind.SHORT: (-MAX_INT16 - 1, MAX_INT16),
+    Kind.INT: (-MAX_INT32 - 1, MAX_INT32),
+    Kind.LONG: (_INT64_MIN, INT64_MAX),
+}
 
 
 def read_value(name: str, option: Option, text: str) -> Value:

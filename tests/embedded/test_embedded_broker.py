@@ -16,10 +16,11 @@ from click.testing import CliRunner
 from descriptors import descriptors, wait_for_descriptors
 
 import kcore
+from kcore.admin import ConfigResource
 from kcore.broker import RefusedError
 from kcore.cli import commands
 from kcore.embedded import EmbeddedBroker
-from kcore.errors import UsageError
+from kcore.errors import MessageSizeTooLargeError, UsageError
 from kcore.wire import frames
 from kcore.wire import messages as m
 from kcore.wire.apis import ApiKey
@@ -336,6 +337,58 @@ def test_the_command_makes_topics_before_it_says_that_it_serves(tmp_path):
         assert told == {"t": [1], "u": [2, 2, 2]}
 
 
+def test_the_command_takes_options_under_kafkas_names():
+    command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
+    command += ["--nodes", "2", "--set", "num.partitions=4", "--set", "log.retention.ms=60000"]
+    command += ["--set", "default.replication.factor=3", "--topic", "t", "--topic", "u:1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        bootstrap = served.stdout.readline().split()[2].rstrip(";")
+        try:
+            with kcore.Admin(bootstrap_servers=bootstrap) as admin:
+                topics = admin.describe_topics(["t", "u"])
+                topic = ConfigResource("topic", "t")
+                configs = admin.describe_configs([topic], config_filter="all")
+        finally:
+            served.terminate()
+    replicas = {one["name"]: [len(p["replica_nodes"]) for p in one["partitions"]] for one in topics}
+    assert replicas == {"t": [2, 2, 2, 2], "u": [2]}
+    assert configs["topic"]["t"]["retention.ms"]["value"] == "60000"
+
+
+def test_settings_are_those_of_nodes_and_of_topics():
+    settings = {"num.partitions": "3", "message.max.bytes": "200"}
+    with EmbeddedBroker(nodes=2, settings=settings) as broker:
+        broker.create_topic("t")
+        assert broker.topics() == {"t": 3}
+        with kcore.Producer(bootstrap_servers=broker.bootstrap) as producer:
+            producer.send("made", b"v").get(10)
+            with pytest.raises(MessageSizeTooLargeError):
+                producer.send("t", b"v" * 200).get(10)
+        assert broker.topics() == {"t": 3, "made": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"num.partition": "4"}, "did you mean num.partitions"),
+        ({"broker.rack": "a"}, "broker.rack is no setting of all nodes"),
+        ("num.partitions=4", "is not a mapping such as"),
+    ],
+)
+def test_settings_that_cannot_be(settings, said):
+    with pytest.raises(UsageError, match=said):
+        EmbeddedBroker(settings=settings)
+
+
+def test_settings_of_who_may_come_in_go_with_what_lets_them_in():
+    with EmbeddedBroker(
+        security_protocol="SASL_PLAINTEXT",
+        sasl_users={"me": "secret"},
+        settings={"connections.max.reauth.ms": "30000"},
+    ) as broker:
+        assert broker._config.sasl.connections_max_reauth_ms == 30_000
+
+
 @pytest.mark.parametrize("more", [(), ("--super-user", "User:ANONYMOUS")])
 def test_the_command_can_ask_who_may(more):
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
@@ -361,6 +414,10 @@ def test_the_command_can_ask_who_may(more):
         (("127.0.0.1:0", "--racks", "a,b"), "is not one for each of 1 nodes"),
         (("127.0.0.1:0", "--topic", "t:1:3"), "topic t: The target replication factor of 3"),
         (("127.0.0.1:0", "--topic", "a/b"), "topic a/b: "),
+        (("127.0.0.1:0", "--set", "num.partition=4"), "did you mean num.partitions?"),
+        (("127.0.0.1:0", "--set", "num.partitions"), "'num.partitions' is not NAME=VALUE"),
+        (("127.0.0.1:0", "--set", "num.partitions=x"), "Invalid value x for configuration num.p"),
+        (("127.0.0.1:0", "--set", "broker.rack=a"), "broker.rack is no setting of all nodes"),
         (("127.0.0.1:0", "--topic", "t", "--topic", "t:2"), "topic t: "),
         (("127.0.0.1:0", "--authorizer", "--super-user", "admin"), "'admin' is no principal"),
         (("127.0.0.1:0", "--kerberos-keytab", "x"), "SASL_PLAINTEXT or SASL_SSL has it"),

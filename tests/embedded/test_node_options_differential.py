@@ -16,8 +16,6 @@ from kcore.broker.crowd import CrowdLimits
 from kcore.broker.delegation.config import DelegationTokenConfig
 from kcore.broker.sasl.config import SaslConfig
 from kcore.cli.demo.kafka_cluster import KafkaCluster
-from kcore.coordinator import CoordinatorConfig
-from kcore.coordinator.transactions import TransactionConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.wire import messages as m
 
@@ -31,28 +29,27 @@ _tags = itertools.count(1)
 @pytest.fixture(scope="module")
 def embedded():
     """Told the same as tests/support/real_kafka.py tells a Kafka."""
-    coordinator = CoordinatorConfig(
-        group_initial_rebalance_delay_ms=0,
-        group_min_session_timeout_ms=1_000,
-        group_consumer_assignment_interval_ms=0,
-        group_consumer_min_session_timeout_ms=1_000,
-        group_consumer_min_heartbeat_interval_ms=100,
-        group_share_min_session_timeout_ms=1_000,
-        group_share_min_heartbeat_interval_ms=100,
-        group_share_min_record_lock_duration_ms=1_000,
-        group_streams_min_session_timeout_ms=1_000,
-        group_streams_min_heartbeat_interval_ms=100,
-        offsets_topic_num_partitions=4,
-    )
-    config = BrokerConfig(
-        auto_create_topics=False,
-        coordinator=coordinator,
-        transactions=TransactionConfig(transaction_state_log_num_partitions=4),
-        offsets_topic_replication_factor=1,
-        transaction_state_log_replication_factor=1,
-        share_coordinator_state_topic_replication_factor=1,
-    )
-    with EmbeddedBroker(config=config) as broker:
+    settings = {
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+        "group.min.session.timeout.ms": "1000",
+        "group.consumer.assignment.interval.ms": "0",
+        "group.share.assignment.interval.ms": "1000",
+        "group.streams.assignment.interval.ms": "1000",
+        "offsets.topic.num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.num.partitions": "4",
+        "transaction.state.log.replication.factor": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "group.consumer.min.session.timeout.ms": "1000",
+        "group.consumer.min.heartbeat.interval.ms": "100",
+        "group.share.min.session.timeout.ms": "1000",
+        "group.share.min.heartbeat.interval.ms": "100",
+        "group.share.min.record.lock.duration.ms": "1000",
+        "group.streams.min.session.timeout.ms": "1000",
+        "group.streams.min.heartbeat.interval.ms": "100",
+    }
+    with EmbeddedBroker(settings=settings) as broker:
         yield broker
         assert not broker.faults
 

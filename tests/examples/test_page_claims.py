@@ -14,6 +14,7 @@ import kcore
 from kcore.assignors import CLASSES
 from kcore.broker import BrokerConfig, LogConfig
 from kcore.broker.crowd import CrowdLimits
+from kcore.broker.node_options import with_settings
 from kcore.cli.commands import kcore as command_line
 from kcore.coordinator import CoordinatorConfig
 from kcore.coordinator.transactions import TransactionConfig
@@ -136,15 +137,15 @@ def test_the_options_of_coordinators():
 
 
 def test_how_brokers_are_told_what_kafka_is():
-    named = {
-        "BrokerConfig": BrokerConfig,
-        "LogConfig": LogConfig,
-        "CoordinatorConfig": CoordinatorConfig,
-        "TransactionConfig": TransactionConfig,
-        "CrowdLimits": CrowdLimits,
-    }
-    for row in pages.table("docs/EMBEDDED.md", "Kafka's | here"):
-        assert isinstance(eval(pages.in_code(row[1])[0], named), BrokerConfig)
+    text = pages.text("docs/EMBEDDED.md")
+    said = text.split("### Kafka's own options")[1].split("```")[2]
+    (typed, *_) = (code for code in pages.in_code(said) if code.startswith("BrokerConfig("))
+    named = {"BrokerConfig": BrokerConfig, "LogConfig": LogConfig}
+    told = with_settings(BrokerConfig(), {"num.partitions": "4", "log.retention.ms": "60000"})
+    assert eval(typed, named) == told
+    parts = (CoordinatorConfig, TransactionConfig, CrowdLimits)
+    assert all(f"`{part.__name__}`" in said for part in parts)
+    assert BrokerConfig().coordinator.group_initial_rebalance_delay_ms == 0
     assert CoordinatorConfig().group_initial_rebalance_delay_ms == 3_000
 
 
