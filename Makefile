@@ -76,7 +76,7 @@ older:  # older releases of Kafka, that clients work with, too
 	@tools/fetch_older.sh .cache/older
 
 clean:  ## what was built and cached (keeps the environment and Kafka's jars)
-	rm -rf build dist kcore.egg-info .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf build dist kcore.egg-info .cache/java .cache/pipeline .cache/debug .cache/sanitize .cache/fuzz .cache/mypy .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find $(wildcard kcore transports clients embedded pipeline cli tests bench tools examples) -name '*.so' -delete
 	find $(wildcard kcore transports clients embedded pipeline cli tests bench tools examples) -name '__pycache__' -prune -exec rm -rf {} +
 	rm -f $(VENV)/.built

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 
+import java_programs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from longer import examples
@@ -20,7 +20,6 @@ from kcore.assignors import by_name
 from kcore.structs import TopicPartition
 
 pytestmark = pytest.mark.kafka
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignSticky.java"
 
 # Java takes a member without topics for one that subscribes to the same as all, and may give it
 # some. What is held outside of its rack it deals out anew in each round.
@@ -33,7 +32,7 @@ MANY = settings(
 @pytest.fixture(scope="module")
 def java(installation):
     """Asks Kafka's assignors: (order in which it walks the members, plan)."""
-    command = installation.command(str(PROGRAM))
+    command = java_programs.command(installation, "AssignSticky")
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -7,22 +7,21 @@ import json
 import random
 import subprocess
 from collections import Counter
-from pathlib import Path
 
+import java_programs
 import pytest
 
 from kcore.coordinator.consumer.assignors import ASSIGNORS, Subscriber
 from kcore.coordinator.share.assignor import assign as simple
 
 pytestmark = pytest.mark.kafka
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignConsumers.java"
 ROUNDS = 400
 
 
 @pytest.fixture(scope="module")
 def java(installation):
     """Asks Kafka's assignors for a plan: {member id: {(topic, partition)}}."""
-    command = installation.command(str(PROGRAM))
+    command = java_programs.command(installation, "AssignConsumers")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

@@ -6,8 +6,8 @@ import hashlib
 import json
 import random
 import subprocess
-from pathlib import Path
 
+import java_programs
 import pytest
 
 from kcore.coordinator.numbered import grouped
@@ -16,7 +16,6 @@ from kcore.coordinator.streams.configuring import Part
 from kcore.coordinator.streams.member import NO_TARGET, Tasks
 from kcore.coordinator.streams.topology import InternalTopic, Subtopology
 
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "AssignStreams.java"
 ROUNDS = 30
 # Of the plans that the assignor of Kafka 4.3 made, by seed.
 DIGESTS = """
@@ -41,7 +40,7 @@ b799c47b 8d7e2e7a 6e775faf 672ac07b 5c27afbd ac67bdda fb87bcdf 4d157544 6f218266
 
 @pytest.fixture(scope="module")
 def java(installation):
-    command = installation.command(str(PROGRAM))
+    command = java_programs.command(installation, "AssignStreams")
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

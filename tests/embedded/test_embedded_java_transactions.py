@@ -1,8 +1,8 @@
 """Kafka's own transactional producer and tools against the embedded broker."""
 
 import subprocess
-from pathlib import Path
 
+import java_programs
 import pytest
 from late_writes import write_late
 
@@ -11,7 +11,6 @@ from kcore.broker import BrokerConfig
 from kcore.cli.demo.java import TOOLS
 from kcore.embedded import EmbeddedBroker
 
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "Transactions.java"
 DEADLINE_S = 90
 
 pytestmark = pytest.mark.kafka
@@ -37,7 +36,7 @@ def test_the_java_producer(installation, release):
     with EmbeddedBroker(config=BrokerConfig(release=release)) as broker:
         for topic in ("in", "out"):
             broker.create_topic(topic, 2)
-        command = installation.command(str(PROGRAM), broker.bootstrap)
+        command = java_programs.command(installation, "Transactions", broker.bootstrap)
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stdout + done.stderr
         said = dict(line.split(" ", 1) for line in done.stdout.splitlines())

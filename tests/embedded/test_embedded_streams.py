@@ -7,8 +7,8 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
+import java_programs
 import pytest
 
 from kcore import Admin, Consumer, Producer, TopicPartition
@@ -19,7 +19,6 @@ from kcore.coordinator import CoordinatorConfig
 from kcore.embedded import EmbeddedBroker
 from kcore.wire.apis import ApiKey
 
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "CountWords.java"
 PATIENCE_S = 120
 WORDS = ("red", "green", "blue", "black", "white", "grey", "pink")
 QUICK = CoordinatorConfig(
@@ -65,9 +64,8 @@ class Application:
     def start(self, *options):
         number = len(self._instances)
         state = str(self.folder / f"state-{number}")
-        command = self._installation.command(
-            str(PROGRAM), self.bootstrap, self.name, state, self.lines, self.counts, *options
-        )
+        given = (self.bootstrap, self.name, state, self.lines, self.counts, *options)
+        command = java_programs.command(self._installation, "CountWords", *given)
         with (self.folder / f"{number}.log").open("w") as log:
             process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True

@@ -6,8 +6,8 @@ import asyncio
 import subprocess
 import threading
 import time
-from pathlib import Path
 
+import java_programs
 import pytest
 
 from kcore import Admin, AsyncConsumer, Consumer
@@ -16,7 +16,6 @@ from kcore.events import GroupJoined
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 PARTITIONS, RECORDS = 6, 6_000
 SESSION_MS = 6_000  # the least that brokers allow
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "CloseMember.java"
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +215,7 @@ def test_a_static_member_goes_as_javas_does(kafka, names, protocol, operation, i
         if who == "java":
             arguments = [kafka.bootstrap, names.topic, group, protocol, operation]
             subprocess.run(
-                installation.command(str(PROGRAM), *arguments),
+                java_programs.command(installation, "CloseMember", *arguments),
                 check=True,
                 capture_output=True,
                 timeout=60,

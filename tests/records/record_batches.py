@@ -1,7 +1,7 @@
 """Batches for the tests: Kafka's own from `vectors/java.json`, and ways of breaking one.
 
 `tests/java/BatchVectors.java` wrote the vectors with kafka-clients 4.3.1, together with what
-Kafka's own reader makes of them. `python tests/records/record_batches.py` writes them anew.
+Kafka's own reader makes of them. `PYTHONPATH=tests/support python tests/records/record_batches.py` writes them anew.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import crc32c
+import java_programs
 
 from kcore.cli.demo.java import find_installation
 from kcore.records import ConsumerRecord, RecordReader
 
 HERE = Path(__file__).resolve().parent
 VECTORS = HERE / "vectors" / "java.json"
-PROGRAM = HERE.parent / "java" / "BatchVectors.java"
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 HASHED_ABOVE = 320  # longer fields are in the vectors as size and hash (BatchVectors.LONG_VALUE)
@@ -53,7 +53,7 @@ class Vector:
 def run_java(*args: str, stdin: str = "") -> str:
     """What the Java program prints."""
     java = find_installation()
-    command = java.command(str(PROGRAM), *args)
+    command = java_programs.command(java, "BatchVectors", *args)
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

@@ -2,11 +2,10 @@
 
 import json
 import subprocess
-from pathlib import Path
+
+import java_programs
 
 from kcore.cli.demo.java import find_installation
-
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ReadCoordinatorRecords.java"
 
 
 def as_kafka_reads(topic, entries):
@@ -16,7 +15,7 @@ def as_kafka_reads(topic, entries):
     CalledProcessError for an entry that Kafka cannot read.
     """
     java = find_installation()
-    command = java.command(str(PROGRAM), topic)
+    command = java_programs.command(java, "ReadCoordinatorRecords", topic)
     lines = [f"{x.key.hex()} {'-' if x.value is None else x.value.hex()}" for x in entries]
     text = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)

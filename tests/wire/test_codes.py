@@ -1,21 +1,19 @@
 """The error codes are those of Kafka's `Errors`."""
 
 import subprocess
-from pathlib import Path
 
+import java_programs
 import pytest
 
 from kcore.cli.demo.java import find_installation
 from kcore.errors import for_code
 from kcore.wire.codes import INVALID_METADATA, RETRIABLE, ErrorCode
 
-PROGRAM = Path(__file__).resolve().parents[1] / "java" / "ListErrors.java"
-
 
 @pytest.mark.kafka
 def test_codes_are_kafkas():
     java = find_installation()
-    command = java.command(str(PROGRAM))
+    command = java_programs.command(java, "ListErrors")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     ours = [
         f"{code} {code.name} {code in RETRIABLE} {code in INVALID_METADATA}".lower()

@@ -2,7 +2,7 @@
 
 `vectors/*.json` holds one for each version of each message, made up at random from a seed: their
 values by `wire_samples`, their bytes by `tests/java/WriteVectors.java` with kafka-clients 4.4.0.
-`python tests/wire/wire_vectors.py` makes them anew.
+`PYTHONPATH=tests/support python tests/wire/wire_vectors.py` makes them anew.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import random
 import subprocess
 from pathlib import Path
 
+import java_programs
 from wire_samples import CLASSES, filled, in_version
 
 from kcore.cli.demo.java import find_installation
@@ -20,7 +21,6 @@ from kcore.wire.message import Message, Struct
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "vectors"
-PROGRAM = HERE.parent / "java" / "WriteVectors.java"
 SEED = 4
 
 
@@ -86,7 +86,7 @@ def make(seed: int, count: int) -> dict[str, list[dict[str, object]]]:
                 lines.append(f"{cls.__name__} {version} {json.dumps(value)}\n")
     java = find_installation()
     done = subprocess.run(
-        java.command(str(PROGRAM)),
+        java_programs.command(java, "WriteVectors"),
         input="".join(lines),
         capture_output=True,
         text=True,
