@@ -1,7 +1,8 @@
 """Batches for the tests: Kafka's own from `vectors/java.json`, and ways of breaking one.
 
 `tests/java/BatchVectors.java` wrote the vectors with kafka-clients 4.3.1, together with what
-Kafka's own reader makes of them. `PYTHONPATH=tests/support python tests/records/record_batches.py` writes them anew.
+Kafka's own reader makes of them. They are written anew by
+`PYTHONPATH=tests/support python tests/records/record_batches.py`.
 """
 
 from __future__ import annotations

@@ -252,17 +252,21 @@ def test_a_run_that_met_no_kafka_fails_where_all_is_required(run, options):
     assert "a run with KCORE_REQUIRE_ALL=1 must have some" in done.stdout.str()
 
 
-@pytest.mark.parametrize("options", [LATER, SIDE_BY_SIDE], ids=["alone", "side by side"])
-def test_those_that_met_a_kafka_or_a_spark_are_counted(run, options):
-    done = run("1", *options, missing=None, **KINDS)
+def met(done):
     assert done.ret == pytest.ExitCode.OK
     assert done.parseoutcomes() == {"passed": 8}
     assert "1 tests passed in Spark" in done.stdout.str()
     assert "3 tests passed against a real Kafka" in done.stdout.str()
 
 
-def test_each_kind_makes_way_for_those_that_wait_for_others(run):
-    done = run("0", *SIDE_BY_SIDE, missing=None, **KINDS)
+@pytest.mark.slow
+def test_those_that_met_a_kafka_or_a_spark_are_counted(run):
+    met(run("1", missing=None, **KINDS))
+
+
+def test_side_by_side_each_kind_makes_way_for_those_that_wait_for_others(run):
+    done = run("1", *SIDE_BY_SIDE, missing=None, **KINDS)
+    met(done)
     said = re.findall(r"^(\w+) (\d+) (\d+) end$", done.stdout.str(), re.MULTILINE)
     assert len(said) == 7
     own = str(os.getpriority(os.PRIO_PROCESS, 0))
@@ -284,6 +288,7 @@ def test_many(number):
 """
 
 
+@pytest.mark.slow
 def test_the_first_failure_ends_the_other_processes_too(run):
     files = {"tests/wire/test_fails": "def test_fails():\n    assert False\n"}
     done = run("0", *SIDE_BY_SIDE, "-x", missing=None, **files, **{"tests/clients/test_many": MANY})
@@ -329,13 +334,11 @@ BRIEF = [(("call", "passed"), 2), (("setup", "failed"), 1), (("teardown", "faile
 WHOLE = sorted([*BRIEF, (("setup", "passed"), 2), (("teardown", "passed"), 2)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "counted"),
-    [
-        pytest.param([], BRIEF, id="brief"),
-        pytest.param(["--junit-xml=x.xml"], WHOLE, id="whole", marks=pytest.mark.slow),
-        pytest.param(["--durations=3"], WHOLE, id="timed", marks=pytest.mark.slow),
-    ],
+    [([], BRIEF), (["--junit-xml=x.xml"], WHOLE), (["--durations=3"], WHOLE)],
+    ids=["brief", "whole", "timed"],
 )
 def test_a_setup_that_goes_well_is_told_only_to_who_asks(run, options, counted):
     modules = {"tests/wire/test_parts": PARTS, "counts": COUNTS}
