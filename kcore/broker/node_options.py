@@ -312,8 +312,9 @@ def with_settings(config: BrokerConfig, settings: Mapping[str, str]) -> BrokerCo
     """
     changes: dict[str, dict[str, Any]] = {}
     for name, text in settings.items():
-        if not isinstance(text, str):
-            raise KafkaConfigurationError(f"{name}: {text!r} is no text, as values of settings are")
+        if not (isinstance(name, str) and isinstance(text, str)):
+            said = f"{name!r}: {text!r} are not a name and a value, which are texts in settings"
+            raise KafkaConfigurationError(said)
         part, field = _place(name, config)
         try:
             value = _checked(name, text)
