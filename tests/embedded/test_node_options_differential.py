@@ -14,6 +14,7 @@ from scenarios_consumer_groups import beat, enter, known, renamed
 from kcore.broker import AuthorizerConfig, BrokerConfig
 from kcore.broker.crowd import CrowdLimits
 from kcore.broker.delegation.config import DelegationTokenConfig
+from kcore.broker.node_options import NODE_ID, OPTIONS
 from kcore.broker.sasl.config import SaslConfig
 from kcore.cli.demo.kafka_cluster import KafkaCluster
 from kcore.embedded import EmbeddedBroker
@@ -27,28 +28,11 @@ _tags = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def embedded():
-    """Told the same as tests/support/real_kafka.py tells a Kafka."""
-    settings = {
-        "auto.create.topics.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-        "group.min.session.timeout.ms": "1000",
-        "group.consumer.assignment.interval.ms": "0",
-        "group.share.assignment.interval.ms": "1000",
-        "group.streams.assignment.interval.ms": "1000",
-        "offsets.topic.num.partitions": "4",
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.num.partitions": "4",
-        "transaction.state.log.replication.factor": "1",
-        "share.coordinator.state.topic.replication.factor": "1",
-        "group.consumer.min.session.timeout.ms": "1000",
-        "group.consumer.min.heartbeat.interval.ms": "100",
-        "group.share.min.session.timeout.ms": "1000",
-        "group.share.min.heartbeat.interval.ms": "100",
-        "group.share.min.record.lock.duration.ms": "1000",
-        "group.streams.min.session.timeout.ms": "1000",
-        "group.streams.min.heartbeat.interval.ms": "100",
-    }
+def embedded(kafka):
+    """Told what a Kafka's file says, and what an embedded broker has otherwise by itself."""
+    file = kafka.broker_settings(0)
+    settings = dict.fromkeys(INTERVALS, "1000")
+    settings |= {name: file[name] for name in OPTIONS.keys() & file.keys() - {NODE_ID}}
     with EmbeddedBroker(settings=settings) as broker:
         yield broker
         assert not broker.faults

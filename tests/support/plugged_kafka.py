@@ -4,33 +4,29 @@ descriptions of topologies.
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
+import java_programs
+
 from kcore.cli.demo.java import KafkaInstallation
 
-PROGRAMS = Path(__file__).resolve().parents[1] / "java"
 TELEMETRY = ("TelemetryFile", "PushMetrics")
 
 
 def plugged_installation(
     installation: KafkaInstallation, folder: Path, programs: tuple[str, ...] = TELEMETRY
 ) -> KafkaInstallation:
-    """The same Java, with its jars and those programs, compiled into `folder`."""
-    javac = shutil.which(str(Path(installation.java).resolve().parent / "javac"))
-    assert javac is not None, "a JDK has a javac beside its java"
-    sources = [str(PROGRAMS / f"{name}.java") for name in programs]
-    classes, jars = folder / "classes", folder / "jars"
-    command = [javac, "-cp", f"{installation.jars}/*", "-d", str(classes), *sources]
-    subprocess.run(command, check=True)
+    """The same Java, with its jars and, in `folder`, one of what those programs are compiled to."""
+    classes, jars = java_programs.classes(installation), folder / "jars"
+    assert classes is not None, "the programs of tests/java can be compiled with these jars"
     jars.mkdir()
     for jar in installation.jars.glob("*.jar"):
         (jars / jar.name).symlink_to(jar.resolve())
     with zipfile.ZipFile(jars / "plugged.jar", "w") as packed:
         for found in classes.glob("*.class"):
-            packed.write(found, found.name)
+            if found.stem.partition("$")[0] in programs:
+                packed.write(found, found.name)
     return KafkaInstallation(installation.java, jars)
 
 
