@@ -7,7 +7,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -32,7 +31,9 @@ def command(installation: KafkaInstallation, name: str, *args: str) -> list[str]
 
 @cache
 def classes(installation: KafkaInstallation) -> Path | None:
-    """A folder of what they are compiled to; None if one of them cannot be."""
+    """A folder of what they are compiled to, for this Java and these jars; None if one of them cannot
+    be. `make clean` takes those of earlier ones away.
+    """
     sources = sorted(FOLDER.glob("*.java"))
     jars = sorted(map(str, installation.jars.glob("*.jar")))
     known = hashlib.sha256(repr((installation.java, jars)).encode())
@@ -43,8 +44,6 @@ def classes(installation: KafkaInstallation) -> Path | None:
     with (COMPILED / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
         if not folder.exists():
-            for older in COMPILED.glob("*/"):
-                shutil.rmtree(older)
             made = folder.with_suffix(".new")
             given = ("-cp", os.pathsep.join(jars), "-d", str(made), *map(str, sources))
             done = subprocess.run([installation.java, *COMPILER, *given], capture_output=True)
