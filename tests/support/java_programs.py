@@ -31,8 +31,8 @@ def command(installation: KafkaInstallation, name: str, *args: str) -> list[str]
 
 @cache
 def classes(installation: KafkaInstallation) -> Path | None:
-    """A folder of what they are compiled to, for this Java and these jars; None if one of them cannot
-    be. `make clean` takes those of earlier ones away.
+    """A folder of what they are compiled to, for this Java and these jars; None if one of them
+    cannot be. `make clean` takes those of earlier ones away.
     """
     sources = sorted(FOLDER.glob("*.java"))
     jars = sorted(map(str, installation.jars.glob("*.jar")))
