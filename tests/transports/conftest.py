@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -46,6 +47,14 @@ class Rig:
         """How much of the frames under way has been read, told to the core or not."""
         poured = sum(link.poured for link in self.pump._links.values())
         return self.core.filled() + poured
+
+    def wait_for(self, link: int, events: int) -> None:
+        """Until the kernel says one of these of the link's socket; nothing is read."""
+        poll = select.poll()
+        poll.register(self.pump._links[link].fd, events)
+        end = time.monotonic() + LIMIT_S
+        while not any(said & events for _, said in poll.poll(200)):
+            assert time.monotonic() < end, "not reached"
 
     def step_all(self, times: int, timeout_ms: int) -> list[Step]:
         return [self.pump.step(timeout_ms) for _ in range(times)]

@@ -413,21 +413,21 @@ def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve, full):
 
 
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):
-    gone = threading.Event()
+    arrived = threading.Event()
 
     def answer_and_reset(sock):
         sock.recv(1)
         sock.sendall(frame(b"answer"))
-        time.sleep(0.05)  # or a reset may take back what is not on its way yet
+        assert arrived.wait(10)  # a reset may overtake what is on its way
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
-        gone.set()
 
     link = rig.connect(serve(answer_and_reset))
     rig.core.send(link, b"?")
     rig.pump.drain()
-    assert gone.wait(10)
-    time.sleep(0.02)
+    rig.wait_for(link, select.POLLIN)
+    arrived.set()
+    rig.wait_for(link, select.POLLHUP)
     for _ in range(3):
         rig.core.send(link, frame(b"more"))
     rig.until(lambda: rig.core.closed)

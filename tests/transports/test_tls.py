@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import socket
 import ssl
@@ -408,25 +409,25 @@ def test_authorities_in_a_folder(pems, tmp_path):
 
 
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(make_rig, serve, pems):
-    gone = threading.Event()
+    arrived = threading.Event()
 
     def answer_and_reset(tls):
         tls.recv(1)
         tls.sendall(frame(b"answer"))
-        time.sleep(0.05)  # or a reset may take back what is not on its way yet
+        assert arrived.wait(10)  # a reset may overtake what is on its way
         tls.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def handle(sock):
-        server_side(pems, handler=answer_and_reset)(sock)
+        server_side(pems, handler=answer_and_reset, num_tickets=0)(sock)  # the answer comes first
         sock.close()
-        gone.set()
 
     rig = make_rig(tls=trusting(pems))
     link = rig.connect(serve(handle))
     rig.core.send(link, b"?")
     rig.pump.drain()
-    assert gone.wait(10)
-    time.sleep(0.02)
+    rig.wait_for(link, select.POLLIN)
+    arrived.set()
+    rig.wait_for(link, select.POLLHUP)
     rig.core.send(link, frame(b"more"))
     rig.until(lambda: rig.core.closed)
     assert rig.core.frames == [(link, b"answer")]
