@@ -134,6 +134,9 @@ class LoopTurns:
         """Feed the core what has come, and tell whoever waits."""
         try:
             self._soon = None
+            if self._alarm_at <= self.now_ms():  # a deadline, or one that was put off
+                self._alarm_at = NEVER
+                self._transport.look()
             if not self.closed and self._step() and not self.closed:
                 self.wake()
                 self._attend()
@@ -162,7 +165,7 @@ class LoopTurns:
                 alarm.cancel()
 
     def _ring(self) -> None:
-        self._alarm, self._alarm_at = None, NEVER
+        self._alarm = None
         try:
             self.turn()
         except BaseException:

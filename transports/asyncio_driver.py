@@ -5,12 +5,16 @@ The loop calls back when a socket is ready; that is noted, and whoever drives th
 (`ring`) and makes a step of it, at once: the step then finds what was noted and waits for nothing.
 So no turn of the loop is spent on handing on the news.
 
+Before a deadline is acted on the sockets are asked themselves (`look`): some loops call timers
+first, and of two links that are ready a loop brings one first. An answer is there all the same.
+
 Names are looked up by the loop's own resolver (for asyncio's, a thread of its executor); addresses
 need none.
 """
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -143,6 +147,17 @@ class AsyncioTransport:
     def _fired(self, fd: int, events: int) -> None:
         self._ready[fd] = self._ready.get(fd, 0) | events
         self._ring()
+
+    def look(self) -> None:
+        """Note what is ready now, told by the loop or not (yet)."""
+        kind = getattr(select, "poll", None)
+        if kind is None:  # not everywhere
+            return
+        poll = kind()
+        for fd, events in self._watched.items():
+            poll.register(fd, events)  # the pump's bits are those of poll(2)
+        for fd, events in poll.poll(0):
+            self._ready[fd] = self._ready.get(fd, 0) | events
 
     def wait(self, _timeout_ms: int | None) -> Sequence[tuple[int, int]]:
         """What the loop has said since the last time: waiting is the loop's."""

@@ -37,6 +37,9 @@ class Step(Enum):
 class Core(Protocol):
     """The half of a core that its driver touches (ConsumerCore has it). Times are monotonic ms."""
 
+    def begin_connecting(self, link: int, now_ms: int) -> None:
+        """A Connect is about to be carried out. No input: actions may be left, and none come."""
+
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The connection asked for stands."""
 

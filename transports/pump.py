@@ -327,6 +327,8 @@ class Pump:
     def _connect(self, action: Connect, out: _Out | None = None) -> None:
         """Begin; out: what was to be sent while the addresses were not known."""
         more, tunnel = False, None
+        if out is None:
+            self.core.begin_connecting(action.link, self.now_ms())
         try:
             route = self._routes.find(action)
             if route is None:

@@ -304,7 +304,7 @@ def in_file(config: BrokerConfig) -> Iterator[FileOption]:
         yield FileOption(name, value, default, told.kind, name in _CHANGING, internal)
 
 
-def with_settings(config: BrokerConfig, settings: Mapping[str, str]) -> BrokerConfig:
+def with_settings(config: BrokerConfig, settings: Mapping[Any, Any]) -> BrokerConfig:
     """Of nodes whose file says this, too, under Kafka's names.
 
     KafkaConfigurationError: a node of this release has no such option, or it is told otherwise here

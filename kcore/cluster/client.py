@@ -96,6 +96,12 @@ class ClientCore:
         self._links.use_bootstrap(servers, now_ms)
         self._settle(now_ms)
 
+    def begin_connecting(self, link: int, now_ms: int) -> None:
+        """The driver begins to carry out a Connect: the time it may take counts from here, not from
+        when it was asked for. Nothing comes of it. Who drives without a pause need not say so.
+        """
+        self._links.tell(link, lambda one: one.begin(now_ms), now_ms)
+
     def handle_connected(self, link: int, now_ms: int) -> None:
         """The driver opened `link`."""
         self._links.handle_connected(link, now_ms)

@@ -75,7 +75,7 @@ class NodeLink(Value, frozen=False):
             return NEVER
         if link.ready:
             return link.silent_at(since)
-        return max(self.tried_at + _SETUP_SILENT_MS, since + _SETUP_SILENT_MS // 3)
+        return max(link.begun_at + _SETUP_SILENT_MS, since + _SETUP_SILENT_MS // 3)
 
     def silent(self, now_ms: int) -> bool:
         """Whether it is odd how long nothing has come."""

@@ -1,13 +1,25 @@
-"""What is said of a link that ended before it was set up, by what it was at."""
+"""What a link ends with, and what is said of one that was not set up, by what it was at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kcore.actions import CallGssapi, FetchToken
-from kcore.connection.states import LinkState
-from kcore.errors import ProxyAuthenticationError, ProxyError
+from kcore.connection.calls import node_id_of
+from kcore.connection.states import LinkInput, LinkState
+from kcore.errors import (
+    AuthenticationFailedError,
+    AuthenticationMethodNotSupported,
+    FrameError,
+    KafkaError,
+    ProtocolError,
+    ProxyAuthenticationError,
+    ProxyError,
+)
 from kcore.hints import Final
+
+# How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
+_TLS_ALERT: Final = b"\x15\x03"
 
 # What the link was at when its set-up time ran out.
 _UNFINISHED: Final[Mapping[LinkState, str]] = {
@@ -34,6 +46,22 @@ def overdue(
     if wanted is not None:
         return _UNANSWERED[wanted].format(where)
     return f"{where} did not {_UNFINISHED[state]}{through} within the set-up timeout"
+
+
+def of_peer(
+    error: ProtocolError | AuthenticationFailedError, node: int, where: str
+) -> tuple[LinkInput, KafkaError]:
+    """What a link ends with whose peer said this."""
+    if isinstance(error, AuthenticationFailedError):
+        node_id = node_id_of(node)
+        if node_id >= 0:
+            where = f"node {node_id} at {where}"
+        error.args = (f"{where}: {error.args[0]}", *error.args[1:])
+        return LinkInput.REJECTED, error
+    if isinstance(error, FrameError) and error.start.startswith(_TLS_ALERT):
+        needs_tls = f"{where} speaks TLS: use security_protocol SSL or SASL_SSL"
+        return LinkInput.REJECTED, AuthenticationMethodNotSupported(needs_tls)
+    return LinkInput.MALFORMED, error
 
 
 def at_proxy(

@@ -3,11 +3,10 @@ coming back.
 
 Kafka answers the requests of one connection in the order they were sent, so the answer's
 correlation id must be that of the oldest request in flight; anything else means that the two sides
-disagree, and the link ends (its states: see states.py). But for answers to what has none (Produce
-with acks=0), as Azure Event Hubs sends them: those are dropped. A link answers every call it took
-exactly once: with a body, or with the reason it ended. It gives its answers to `completed` and its
-bytes to `actions`; both are shared with the owner of all links, who runs the answers' functions
-after the input.
+disagree, and the link ends. But for answers to what has none (Produce with acks=0), as Azure Event
+Hubs sends them: those are dropped. A link answers every call it took exactly once: with a body, or
+with the reason it ended. It gives its answers to `completed` and its bytes to `actions`; both are
+shared with the owner of all links, who runs the answers' functions after the input.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from collections.abc import Mapping
 from kcore import limits
 from kcore.actions import Action, CallGssapi, Disconnect, FetchToken, Send, SendParts
 from kcore.connection import greeting
-from kcore.connection.calls import ANSWERED, Answer, Standing, node_id_of
-from kcore.connection.endings import CLOSED_EARLY, at_proxy, overdue
+from kcore.connection.calls import ANSWERED, Answer, Standing
+from kcore.connection.endings import CLOSED_EARLY, at_proxy, of_peer, overdue
 from kcore.connection.measures import LinkMeasures
 from kcore.connection.options import LinkOptions
 from kcore.connection.pending import Call, Completed, never_built, never_done
@@ -28,7 +27,6 @@ from kcore.errors import (
     AuthenticationFailedError,
     AuthenticationMethodNotSupported,
     DisconnectedError,
-    FrameError,
     KafkaError,
     ProtocolError,
     RequestTimedOutError,
@@ -46,9 +44,6 @@ from kcore.wire.messages import ApiVersionsResponse, Message
 
 if TYPE_CHECKING:
     from kcore.connection.authentication import Authentication, Step
-
-# How TLS answers a peer that does not speak it; as the length of a frame it would be 352 MB.
-_TLS_ALERT = b"\x15\x03"
 
 # Asked for in every turn: a name of this module is found in a tenth of the time.
 _READY, _RENEWING, _ENDED = LinkState.READY, LinkState.RENEWING, LinkState.ENDED
@@ -72,10 +67,12 @@ class Link:
         "_options",
         "_ranges",
         "_reader",
+        "_setup_ms",
         "_silent_id",
         "_waiting",
         "_wanted",
         "answered",
+        "begun_at",
         "error",
         "features",
         "features_epoch",
@@ -107,7 +104,7 @@ class Link:
         self.state = LinkState.CONNECTING
         self.answered = False  # a request of a room, not only the greeting
         self.error: KafkaError | None = None
-        self.last_used_at = now_ms
+        self.begun_at = self.last_used_at = now_ms
         self.measures: LinkMeasures | None = None
         self._options = options
         self._completed = completed
@@ -125,6 +122,7 @@ class Link:
         self._silent_id = 0  # of the last request that has no answer
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
+        self._setup_ms = setup_deadline_ms - now_ms
         # What the driver is to find out, since when, until when.
         self._wanted: tuple[type[FetchToken | CallGssapi], int, int] | None = None
 
@@ -254,9 +252,24 @@ class Link:
 
     # -- the world ---------------------------------------------------------------------------------
 
+    def begin(self, now_ms: int) -> None:
+        """The driver begins to connect: what has passed since it was to is nobody's time."""
+        passed_ms = now_ms - self.begun_at
+        if self.state is LinkState.CONNECTING and passed_ms > 0:
+            self.begun_at = self.last_used_at = now_ms
+            self._expires_at += passed_ms
+            for call in self._waiting:
+                call.expires_at += passed_ms
+
+    def _note_progress(self, now_ms: int) -> None:
+        """The peer did its part. Late, if the driver was away: what comes next has its own time."""
+        if now_ms >= self._expires_at:
+            self._expires_at = now_ms + self._setup_ms
+
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
         if self._move(LinkInput.CONNECTED):
+            self._note_progress(now_ms)
             # Before it knows who we are, a broker does not look at who is meant.
             if self._meant is not None and self._authentication is None:
                 self._greet(greeting.CHECKED_VERSION, now_ms)
@@ -283,7 +296,7 @@ class Link:
         return 0
 
     def handle_data(self, data: bytes, now_ms: int) -> None:
-        """Bytes that arrived elsewhere (in-memory transports, tests)."""
+        """Bytes that arrived elsewhere."""
         try:
             self._take(self._reader.feed(data), now_ms)
         except (ProtocolError, AuthenticationFailedError) as error:
@@ -426,6 +439,7 @@ class Link:
         self._write(call, message, now_ms)
 
     def _take_own(self, call: Call, frame: memoryview, now_ms: int) -> None:
+        self._note_progress(now_ms)
         if call.api is ApiKey.API_VERSIONS:
             self._take_greeting(call, frame, now_ms)
             return
@@ -569,17 +583,7 @@ class Link:
 
     def _fail(self, error: ProtocolError | AuthenticationFailedError) -> None:
         """The peer sent what ends the link."""
-        if isinstance(error, AuthenticationFailedError):
-            node_id, where = node_id_of(self.node), f"{self.host}:{self.port}"
-            if node_id >= 0:
-                where = f"node {node_id} at {where}"
-            error.args = (f"{where}: {error.args[0]}", *error.args[1:])
-            self._end(LinkInput.REJECTED, error)
-        elif isinstance(error, FrameError) and error.start.startswith(_TLS_ALERT):
-            needs_tls = f"{self.host}:{self.port} speaks TLS: use security_protocol SSL or SASL_SSL"
-            self._end(LinkInput.REJECTED, AuthenticationMethodNotSupported(needs_tls))
-        else:
-            self._end(LinkInput.MALFORMED, error)
+        self._end(*of_peer(error, self.node, f"{self.host}:{self.port}"))
 
     def _end(self, what: LinkInput, error: KafkaError, *, told: bool = False) -> None:
         if not self._move(what) and not (self._in_flight or self._waiting):

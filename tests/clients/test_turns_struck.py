@@ -52,7 +52,7 @@ def test_what_is_due_soon_is_done_soon(at):
     async def main():
         loop, pump = asyncio.get_running_loop(), Pump()
         loop.set_exception_handler(lambda _loop, _context: None)
-        turns = Turns(pump, SimpleNamespace(bind=lambda _loop, _ring: None))
+        turns = Turns(pump, SimpleNamespace(bind=lambda _loop, _ring: None, look=lambda: None))
         turns.bind(loop)
 
         def turn():
@@ -78,7 +78,7 @@ def test_what_no_socket_and_no_deadline_brings_is_done_in_the_next_turn():
 
     async def main():
         loop, pump = asyncio.get_running_loop(), Restless()
-        turns = Turns(pump, SimpleNamespace(bind=lambda _loop, _ring: None))
+        turns = Turns(pump, SimpleNamespace(bind=lambda _loop, _ring: None, look=lambda: None))
         turns.bind(loop)
         for _ in range(9):
             await asyncio.sleep(0)

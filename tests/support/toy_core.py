@@ -40,14 +40,15 @@ class _Stream:
 class ToyCore:
     """Implements kcore.transports.core.Core.
 
-    connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a link is
-    meant.
+    begun, connected, closed, deadlines, frames: the inputs so far, as (link, ...) tuples where a
+    link is meant.
     quiet: frames of which only actions come. quiet_deadlines: so do those.
     when_connected, when_frame, when_closed, when_deadline: scripts run inside the input.
     """
 
     def __init__(self) -> None:
         self.actions: deque[Action] = deque()
+        self.begun: list[tuple[int, int]] = []
         self.connected: list[int] = []
         self.closed: list[tuple[int, str, bool]] = []
         self.untrusted: list[int] = []
@@ -87,6 +88,9 @@ class ToyCore:
         return sum(at.filled for at in self._streams.values() if not at.is_head)
 
     # Core -------------------------------------------------------------------------------------
+
+    def begin_connecting(self, link: int, now_ms: int) -> None:
+        self.begun.append((link, now_ms))
 
     def handle_connected(self, link: int, now_ms: int) -> None:
         self._begin(now_ms)

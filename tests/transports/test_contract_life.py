@@ -412,6 +412,17 @@ def test_a_write_that_fails_in_another_way_ends_the_link(rig, serve, full):
     assert time.monotonic() - begun > 0.02
 
 
+def test_the_core_is_told_when_an_attempt_begins(rig, serve):
+    """Once: asked for long before, or its name looked up first."""
+    link = rig.core.connect("localhost", serve().port)
+    before = rig.pump.now_ms()
+    time.sleep(0.01)
+    rig.until(lambda: link in rig.core.connected)
+    ((begun, at),) = rig.core.begun
+    assert begun == link
+    assert at >= before + 10
+
+
 def test_an_answer_that_has_arrived_outlives_a_write_that_fails(rig, serve):
     arrived = threading.Event()
 

@@ -1,0 +1,51 @@
+"""How long a link may take to be set up, whoever drives it and whenever."""
+
+from test_link import Peer
+
+from kcore.errors import RequestTimedOutError
+from kcore.timers import NEVER
+from kcore.wire.messages import ApiVersionsResponse
+
+
+def test_the_time_of_an_attempt_counts_from_its_begin():
+    """A client that was made long before its loop runs has lost no time."""
+    peer = Peer()
+    peer.send(timeout=5_000)
+    peer.link.begin(20_000)
+    peer.send(now=20_000, timeout=50_000)
+    assert peer.link.deadline() == 25_000
+    peer.link.handle_deadline(24_999)
+    assert peer.answers() == []
+    peer.link.handle_deadline(25_000)
+    (late,) = peer.answers()
+    assert isinstance(late.error, RequestTimedOutError)
+    peer.link.handle_deadline(29_999)
+    assert peer.answers() == []
+    peer.link.handle_deadline(30_000)
+    (overdue,) = peer.answers()
+    assert "did not connect" in str(overdue.error)
+
+
+def test_an_attempt_that_was_made_already_does_not_begin():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    peer.link.begin(5_000)
+    assert peer.link.deadline() == 10_000
+
+
+def test_a_peer_is_not_late_whose_driver_was_away():
+    """What has come by then is read before anybody looks at the clock."""
+    peer = Peer()
+    peer.link.handle_connected(60_000)
+    peer.link.handle_deadline(60_000)
+    assert peer.link.deadline() == 70_000
+    (request,) = peer.requests()
+    peer.link.handle_deadline(69_999)
+    assert not peer.link.ended
+    peer.answer(request, ApiVersionsResponse(error_code=35), 90_000, version=0)
+    (second,) = peer.requests()
+    assert peer.link.deadline() == 100_000
+    keys = [ApiVersionsResponse.ApiVersion(api_key=3, min_version=0, max_version=7)]
+    peer.answer(second, ApiVersionsResponse(api_keys=keys), 99_999)
+    assert peer.link.ready
+    assert peer.link.deadline() == NEVER
