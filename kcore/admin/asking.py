@@ -186,7 +186,9 @@ class Outcome:
 
 
 class Asking:
-    """An Ask on its way. over: every key has ended, in `outcome`."""
+    """An Ask on its way. over: every key has ended, in `outcome`. stranded: any broker would do,
+    and none can be asked now.
+    """
 
     def __init__(
         self, ask: Ask, places: Places, deadline_ms: int, before: Sequence[Outcome] = ()
@@ -194,6 +196,7 @@ class Asking:
         self.ask = ask
         self.outcome = Outcome(ask.name)
         self.over = not ask.keys
+        self.stranded = False
         self._places = places
         self._deadline_ms = deadline_ms
         keys: dict[Key, None] = dict.fromkeys(ask.keys)
@@ -213,7 +216,7 @@ class Asking:
         if not self._open or self._is_waiting_for_places():
             return self._deadline_ms
         first = self._retry_at
-        if self.ask.route is Route.ANY:
+        if self.stranded:
             first = max(first, self._places.network.next_retry_at())
         return min(self._deadline_ms, first)
 
@@ -229,11 +232,13 @@ class Asking:
             return
         if self._held:
             self._let_go()
+        self.stranded = False
         if now_ms >= self._deadline_ms:
             self._expire()
         elif self._open and now_ms >= self._retry_at:
             for node, keys in self._by_node(now_ms).items():
                 self._send(node, keys, now_ms)
+            self.stranded = bool(self._open) and self.ask.route is Route.ANY
         self._end()
 
     def _let_go(self) -> None:
@@ -312,6 +317,7 @@ class Asking:
     def _take(self, answer: Answer, keys: Sequence[Key], sent: list[Key], now_ms: int) -> None:
         if self.over or self._places.abandoned:
             return
+        self._places.stirred = True
         for key in keys:
             del self._under_way[key]
             self._open[key] = None

@@ -45,9 +45,20 @@ class _Operation:
         self._deadline_ms = deadline_ms
         self._askings: list[Asking] = []
         self._begun = False
+        self._due_at = 0
+        self._stranded = False
+
+    def is_due(self, now_ms: int) -> bool:
+        """Whether `handle_tick` has something to do: no answer to another operation is any of its
+        business, but where it is brokers that are missing.
+        """
+        return self._places.stirred or self._stranded or now_ms >= self._due_at
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
+        return self._next() if self._stranded else self._due_at
+
+    def _next(self) -> int:
         first = min((asking.deadline() for asking in self._askings), default=NEVER)
         return min(first, self._places.deadline())
 
@@ -57,6 +68,14 @@ class _Operation:
 
     def handle_tick(self, now_ms: int) -> None:
         """Go on as far as that is possible now."""
+        self._places.stirred = False
+        self._step(now_ms)
+        if not self.over:
+            askings, places = self._askings, self._places
+            self._stranded = places.is_stranded() or any(one.stranded for one in askings)
+            self._due_at = self._next()
+
+    def _step(self, now_ms: int) -> None:
         if not self._begun:
             self._begun = True
             self._go_on(None)
@@ -134,7 +153,8 @@ class AdminCore(ClientCore):
 
     def _turn(self, now_ms: int) -> None:
         self._lookup.handle_tick(now_ms)
-        for number, operation in [*self._operations.items()]:
+        due = [one for one in self._operations.items() if one[1].is_due(now_ms)]
+        for number, operation in due:
             operation.handle_tick(now_ms)
             if operation.over:
                 del self._operations[number]

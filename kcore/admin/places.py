@@ -34,7 +34,7 @@ _Place = tuple[Route, Any]
 class Places:
     """See the module's text. network: all links. timeout_ms: what the operation was given.
     controllers: they are asked, and not brokers. abandoned: nobody waits for the operation, and
-    answers that still come are passed over.
+    answers that still come are passed over. stirred: one has come that it has yet to look at.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Places:
         self.controllers = controllers
         self.timeout_ms = timeout_ms
         self.abandoned = False
+        self.stirred = True
         self._config = config
         self._rng = rng
         self._deadline_ms = deadline_ms
@@ -128,6 +129,10 @@ class Places:
         if self._wanted:
             return 0
         return min((asking.deadline() for asking in self._sought.values()), default=NEVER)
+
+    def is_stranded(self) -> bool:
+        """Whether something is looked up, and nobody can be asked now."""
+        return any(asking.stranded for asking in self._sought.values())
 
     def handle_tick(self, now_ms: int) -> bool:
         """Look up what is wanted; True: something was found, or cannot be."""
