@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kcore.cli.endings import DONE, REFUSED, Attempts, RefusalError, printable
@@ -11,9 +13,10 @@ from kcore.cli.places import patience
 from kcore.cli.tables import Cell, Page, Rows, table
 from kcore.errors import KafkaError
 from kcore.structs import TopicPartition
+from kcore.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from kcore import Admin
+    from kcore import Admin, AsyncAdmin
     from kcore.admin import PartitionLag
 
 _NOTHING = "-"
@@ -59,8 +62,14 @@ def open_admin(
     from kcore import Admin  # noqa: PLC0415 (it loads the compiled core: not for --help)
 
     where = "bootstrap_controllers" if of_controllers else "bootstrap_servers"
-    options = {where: bootstrap.split(","), "client_id": f"kcore-{verb}"}
-    return Admin(**(options | dict(settings)))
+    return Admin(**_first(verb, bootstrap, settings, where=where))
+
+
+def _first(
+    verb: str, bootstrap: str, settings: Mapping[str, object], where: str = "bootstrap_servers"
+) -> dict[str, Any]:
+    """The options of an admin client: those that all verbs give, and the user's."""
+    return {where: bootstrap.split(","), "client_id": f"kcore-{verb}", **settings}
 
 
 # Groups -----------------------------------------------------------------------------------------
@@ -321,17 +330,40 @@ def _all_of(admin: Admin, options: GroupsOptions) -> Iterable[TopicPartition]:
 # Lag --------------------------------------------------------------------------------------------
 
 
+class _Answer(NamedTuple):
+    """What is known of a group, and what is wrong with the rest. row: as it is described."""
+
+    row: Mapping[str, Any] = MappingProxyType({})
+    lags: Mapping[TopicPartition, PartitionLag] = MappingProxyType({})
+    error: Exception | None = None
+
+
 def lag(options: LagOptions) -> int:
     """Print how far each group is behind. Status REFUSED if a partition is further than it may.
     KafkaError, RefusalError, when all that is known is printed: of others it is not.
     """
-    page, late, attempts = Page(as_json=options.as_json), False, Attempts()
-    with open_admin("lag", options.bootstrap, options.settings) as admin:
-        for name in dict.fromkeys(options.groups):
+    return asyncio.run(_lag(options, Page(as_json=options.as_json)))
+
+
+async def _lag(options: LagOptions, page: Page) -> int:
+    from kcore import AsyncAdmin  # noqa: PLC0415 (as `Admin` above)
+
+    late, attempts = False, Attempts()
+    named = {name: value for name, value in options.settings.items() if name != "transport"}
+    limit = patience(options.settings)
+    async with AsyncAdmin(**_first("lag", options.bootstrap, named)) as admin:
+        # All at once: what one group has to wait for (a leader, its coordinator) delays no other.
+        answers = {
+            name: asyncio.create_task(_answer(admin, name, limit))
+            for name in dict.fromkeys(options.groups)
+        }
+        for name, answer in answers.items():
+            row, known, error = await answer
+            if error is not None:
+                attempts.note(error)
+            if error is not None and not known:
+                continue
             with attempts.one():
-                row = admin.describe_groups([name])[name]
-                _check(row)
-                known = _lag_of(admin, name, patience(options.settings), attempts)
                 found = _chosen(name, known, options.topics)
                 page.show(*_lags(row, found))
                 late |= options.most is not None and any(
@@ -341,17 +373,16 @@ def lag(options: LagOptions) -> int:
     return REFUSED if late else DONE
 
 
-def _lag_of(
-    admin: Admin, group: str, timeout_ms: int | None, attempts: Attempts
-) -> Mapping[TopicPartition, PartitionLag]:
-    """What is known of it, if it is that of any partition."""
+async def _answer(admin: AsyncAdmin, group: str, timeout_ms: int | None) -> _Answer:
+    row: Mapping[str, Any] = {}
     try:
-        return admin.lag(group, timeout_ms=timeout_ms)
+        row = (await admin.describe_groups([group], timeout_ms=timeout_ms))[group]
+        _check(row)
+        return _Answer(row, await admin.lag(group, timeout_ms=timeout_ms))
     except KafkaError as error:
-        if not error.done:
-            raise
-        attempts.note(error)
-        return error.done
+        return _Answer(row, error.done if row else {}, error)
+    except RefusalError as error:
+        return _Answer(error=error)
 
 
 def _readers(one: PartitionLag) -> Cell:

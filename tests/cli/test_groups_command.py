@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 from click.testing import CliRunner
 
-from kcore import Admin, Consumer, OffsetAndMetadata, TopicPartition
+from kcore import Admin, AsyncAdmin, Consumer, OffsetAndMetadata, TopicPartition
 from kcore.admin import PartitionLag
 from kcore.cli.commands import kcore
 from kcore.cli.groups import ranges
@@ -219,12 +219,19 @@ def test_a_partition_without_a_commit_is_too_late_for_any_bound(broker):
     assert "g: 0 behind in 2 partitions, 2 of them without a commit" in done.stdout
 
 
+def awaited(told):
+    async def lag(*_, **_options):
+        return told
+
+    return lag
+
+
 @pytest.mark.parametrize("gone", [False, True])
 def test_where_nothing_was_ever_written_nobody_is_late(broker, monkeypatch, gone):
     """A topic of which some partitions have no keys yet was an alarm for as long as that."""
     end = None if gone else 0
     told = {T0: PartitionLag(4, 10, 6), T1: PartitionLag(None, end, None)}
-    monkeypatch.setattr(Admin, "lag", lambda *_, **_options: told)
+    monkeypatch.setattr(AsyncAdmin, "lag", awaited(told))
     done = run(broker, "lag", "gone", "--max", "6")
     assert done.exit_code == gone, done.output
     assert "gone: 6 behind in 2 partitions, 1 of them without a commit" in done.stdout
@@ -233,7 +240,7 @@ def test_where_nothing_was_ever_written_nobody_is_late(broker, monkeypatch, gone
 
 def test_a_lag_that_is_not_told_is_no_lag_of_nothing(broker, monkeypatch):
     told = {T0: PartitionLag(4, 10, None), T1: PartitionLag(4, 10, 6)}
-    monkeypatch.setattr(Admin, "lag", lambda *_, **_options: told)
+    monkeypatch.setattr(AsyncAdmin, "lag", awaited(told))
     done = run(broker, "lag", "gone", "--max", "1000")
     assert done.exit_code == 1
     said, _, first, _ = done.stdout.splitlines()

@@ -1,6 +1,8 @@
 """One partition has no leader: what is known of the others is printed, and what is missing said."""
 
 import io
+import threading
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +13,7 @@ from kcore.cli.commands import kcore
 from kcore.cli.consume import ConsumeOptions, Printer, open_consumer
 from kcore.cli.endings import RefusalError
 from kcore.cli.formats import formatter
+from kcore.cli.tables import Page
 
 ALONE_AND_IN_A_GROUP = pytest.mark.parametrize("group", [(), ("-g", "g")], ids=str)
 
@@ -146,11 +149,16 @@ def test_a_leader_that_comes_back_is_read_after_all(cluster):
         prints.check()
 
 
-def test_the_lag_of_groups(bereft):
-    with Admin(bootstrap_servers=bereft.bootstrap) as admin:
+def commit(cluster, *groups):
+    """Each has read one record of each partition of `t`."""
+    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
         at = {TopicPartition("t", number): OffsetAndMetadata(1, "") for number in range(3)}
-        for group in ("g", "h"):
+        for group in groups:
             admin.alter_group_offsets(group, at, raise_errors=True)
+
+
+def test_the_lag_of_groups(bereft):
+    commit(bereft, "g", "h")
     done = run(bereft, "lag", "g", "h")
     assert [line for line in done.stdout.splitlines() if "behind" in line] == [
         "g: 4 behind in 2 partitions",
@@ -158,3 +166,71 @@ def test_the_lag_of_groups(bereft):
     ]
     assert done.exit_code == 1
     assert "t-1" in done.stderr
+
+
+def test_groups_wait_for_a_leader_side_by_side(cluster, monkeypatch):
+    monkeypatch.setattr(places, "PATIENCE_MS", 30_000)
+    groups = ["g3", "g1", "g2"]
+    commit(cluster, *groups)
+    gone = leader_of(cluster, 1)
+    cluster.kill(gone)
+    cluster.delay("OffsetFetch", 1, times=3)
+
+    def revive():
+        while cluster.mishaps_to_come:  # one of the groups has not been asked for yet
+            time.sleep(0.005)
+        cluster.revive(gone)
+
+    reviver = threading.Thread(target=revive)
+    reviver.start()
+    done = run(cluster, "lag", *groups)
+    reviver.join()
+    assert (done.exit_code, done.stderr) == (0, "")
+    said = [line for line in done.stdout.splitlines() if "behind" in line]
+    assert said == [f"{group}: 6 behind in 3 partitions" for group in groups]
+
+
+ALONE = {"nodes": 3, "settings": {"offsets.topic.replication.factor": "1"}}
+
+
+@pytest.mark.parametrize("kcore_broker_options", [ALONE], ids=["alone"])
+def test_a_group_whose_coordinator_is_away_hides_no_other(kcore_cluster):
+    kcore_cluster.create_topic("u", 1, replication_factor=3)
+    groups = [f"g{number}" for number in range(6)]
+    with Admin(bootstrap_servers=kcore_cluster.bootstrap) as admin:
+        for group in groups:
+            at = {TopicPartition("u", 0): OffsetAndMetadata(0, "")}
+            admin.alter_group_offsets(group, at, raise_errors=True)
+        at = {group: admin.find_coordinator(group) for group in groups}
+    kcore_cluster.kill(at["g0"])
+    away = [group for group in groups if at[group] == at["g0"]]
+    here = [group for group in groups if group not in away]
+    assert here
+    done = run(kcore_cluster, "lag", *groups)
+    said = [line for line in done.stdout.splitlines() if "behind" in line]
+    assert said == [f"{group}: 0 behind in 1 partition" for group in here]
+    assert done.exit_code == 1
+    assert all(group in done.stderr for group in away)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_is_known_is_printed_while_another_is_waited_for(cluster, monkeypatch):
+    monkeypatch.setattr(places, "PATIENCE_MS", 30_000)
+    cluster.create_topic("u", 1, replication_factor=3)
+    commit(cluster, "g")
+    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+        at = {TopicPartition("u", 0): OffsetAndMetadata(0, "")}
+        admin.alter_group_offsets("h", at, raise_errors=True)
+    gone = leader_of(cluster, 1)
+    cluster.kill(gone)
+    show = Page.show
+
+    def shown(page, first, *parts):
+        show(page, first, *parts)
+        if first.startswith("h"):
+            cluster.revive(gone)
+
+    monkeypatch.setattr(Page, "show", shown)
+    done = run(cluster, "lag", "h", "g")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "g: 6 behind in 3 partitions" in done.stdout
