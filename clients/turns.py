@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcore.errors import ConcurrentUseError, IllegalStateError
+from kcore.limits import AWAY_MS, MOMENT_MS
 from kcore.stint import Stint
 from kcore.timers import NEVER
 from kcore.transports import Pump
@@ -26,6 +27,9 @@ TURN_MS = 4
 READS_PER_TURN = 2
 # A wait ends after so long, so that whoever waits looks at the clock.
 WAIT_MAX_MS = 1_000
+# Who was away when a wait was to end waits so long yet: what has arrived is seen, and what the core
+# has left a moment to is over.
+OVERSLEPT_MS = 2 * MOMENT_MS
 
 
 class Place:
@@ -134,9 +138,6 @@ class LoopTurns:
         """Feed the core what has come, and tell whoever waits."""
         try:
             self._soon = None
-            if self._alarm_at <= self.now_ms():  # a deadline, or one that was put off
-                self._alarm_at = NEVER
-                self._transport.look()
             if not self.closed and self._step() and not self.closed:
                 self.wake()
                 self._attend()
@@ -165,7 +166,7 @@ class LoopTurns:
                 alarm.cancel()
 
     def _ring(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_at = None, NEVER
         try:
             self.turn()
         except BaseException:
@@ -198,8 +199,12 @@ class LoopTurns:
     async def until(self, done: Callable[[], Any], timeout_ms: float) -> bool:
         """Wait until `done()`; False if the time ends first, or all is closed."""
         until = self.now_ms() + timeout_ms
+        overslept = False
         while not done():
             left = until - self.now_ms()
+            if left <= -AWAY_MS and not overslept:  # what has arrived by now has come in time
+                overslept, left = True, OVERSLEPT_MS
+                until = self.now_ms() + OVERSLEPT_MS
             if left <= 0 or self.closed:
                 return False
             await self.news(left)

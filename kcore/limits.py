@@ -61,6 +61,14 @@ MAX_THROTTLE_MS: Final = 60_000
 # Timeouts above it are taken as "for ever": a year, far below what int64 arithmetic can hold.
 MAX_TIMEOUT_MS: Final = 31_536_000_000
 
+# A program that comes so much later than it was to, or meant to, has been away. (Event loops that
+# are called slow are so by as much.)
+AWAY_MS: Final = 100
+
+# What is left to peers when a program was away while their time ended: a connection within a
+# continent is made, greeted and asked something in less.
+MOMENT_MS: Final = 1_000
+
 # Queues ------------------------------------------------------------------------------------------
 
 # Events nobody has taken. Answers to verbs are never dropped; news is, oldest first.

@@ -88,6 +88,15 @@ class Core(Protocol):
         False: there may be actions, but nothing has come that anybody waits for.
         """
 
+    def hold_back(self, late_ms: int) -> None:
+        """A deadline is over, for so long already, and what has arrived comes first: nothing is
+        judged by the time before the next `handle_deadline` or `go_on`, one of which follows. No
+        input.
+        """
+
+    def go_on(self, now_ms: int) -> None:
+        """What has arrived has put the deadline off: nothing is held back any more."""
+
     def receive_buffer(self, link: int) -> memoryview:
         """Writable room for the next bytes of the link, never empty. LookupError: the link is not
         known.
@@ -151,6 +160,9 @@ class Transport(Protocol):
 
     def unwatch(self, fd: int) -> None:
         """Stop. Called before `fd` is closed; readiness not yet handed out is dropped."""
+
+    # look() -> None, of those whose `wait` tells only what others have found: find what is ready
+    # now; the next `wait` has it.
 
     def wait(self, timeout_ms: int | None) -> Sequence[tuple[int, int]]:
         """Up to `timeout_ms` (None: for ever) until something watched is ready: (fd, bits). May be

@@ -8,7 +8,9 @@ Rules:
 * Whatever a socket or the resolver does, `step` does not raise: it ends as `handle_closed` of that
   link.
 * Data comes before deadlines: an answer that has arrived is not timed out because the application
-  was away.
+  was away, wherever that was struck. So a deadline is acted on when the sockets were looked at
+  behind the reading of the clock that says it is over, and what they had is fed with the core's
+  own judgement held back until then (`Core.hold_back`).
 * A link gets at most `reads_per_step` reads in a step, so a busy one starves neither others nor
   deadlines.
 * An exception that is not the socket's (Ctrl-C most of all) may strike anywhere between the kernel
@@ -23,11 +25,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import islice
 
 from kcore.actions import Action, CallGssapi, Connect, Disconnect, FetchToken, Send, SendParts
 from kcore.errors import ForkedError, IllegalStateError
 from kcore.hints import TYPE_CHECKING, Final, cast
+from kcore.limits import AWAY_MS
 from kcore.timers import NEVER
 from kcore.transports.core import (
     READABLE,
@@ -39,6 +41,7 @@ from kcore.transports.core import (
 )
 from kcore.transports.forking import release_in_child
 from kcore.transports.inputs import Ending
+from kcore.transports.pumped import Out, PumpedLink
 from kcore.transports.routes import Routes
 from kcore.transports.sockets import (
     ProxyFaultError,
@@ -56,71 +59,18 @@ if TYPE_CHECKING:
     from kcore.transports.renewal import RenewedContext
     from kcore.transports.sasl import Found, SaslSource
     from kcore.transports.tls import TlsSocket
-    from kcore.transports.tunnel import Tunnel
 
 # A read fills at most what the kernel has buffered (some MB); after this many the others have their
 # turn.
 READS_PER_STEP: Final = 8
 # poll(2) takes an int of ms; a wait cut short by this is only one more turn of the loop.
 WAIT_MS_MAX: Final = 0x3FFF_FFFF
-# Buffers handed to the kernel in one go (Linux: UIO_MAXIOV).
-BUFFERS_MAX: Final = 1_024
+# So often the sockets are looked at before a deadline that is over, while one has more than its
+# share: what has arrived in a long absence, and no more than that where a peer never ends.
+LOOKS_MAX: Final = 32
 
 _NOT_WRITABLE: Final = ~WRITABLE
 _NOT_READABLE: Final = ~READABLE
-
-
-_Out = deque[bytes | memoryview]
-
-
-class _Link:
-    """A connection of the core: its socket and what is not written yet.
-
-    rest: what is not filled yet of a buffer that was lent for the rest of a frame; until it is, the
-    core has nothing to say. poured: what is. A large answer comes in a hundred pieces.
-    dialled: the other end of `raw` is reached. tunnel: what is to be said there first, if that is a
-    proxy, until it is.
-    """
-
-    __slots__ = (
-        "connected",
-        "dialled",
-        "fault",
-        "fd",
-        "host",
-        "more",
-        "number",
-        "out",
-        "poured",
-        "raw",
-        "rest",
-        "since",
-        "sock",
-        "tls",
-        "tunnel",
-    )
-
-    def __init__(self, connect: Connect, sock: socket.socket, more: bool, since: int) -> None:
-        self.number = connect.link
-        self.host = connect.host
-        self.raw = sock
-        self.sock: socket.socket | TlsSocket = sock  # what is read and written: `raw` or `tls`
-        self.tls: TlsSocket | None = None
-        self.fd = sock.fileno()
-        self.tunnel: Tunnel | None = None
-        self.dialled = self.connected = False
-        self.fault = ""  # of a write: what has arrived is read all the same, up to the end
-        self.more = more  # the name has further addresses
-        self.since = since  # the round it was opened in
-        self.out: _Out = deque()
-        self.rest: memoryview | None = None
-        self.poured = 0
-
-    @property
-    def unsent(self) -> bool:
-        """Whether anything waits for the socket to be writable."""
-        # What is to be sent waits for the handshake first, which may wait for the peer.
-        return (self.connected and bool(self.out)) or (self.tls is not None and self.tls.unsent)
 
 
 class Pump:
@@ -130,6 +80,7 @@ class Pump:
     tls: what every connection is encrypted with; None: nothing. sasl: what OAUTHBEARER and GSSAPI
     need of their driver. proxy: what every connection goes through; None: none does.
     reads_per_step: of one link, before the others have their turn.
+    looked_at: what the clock said when the sockets were looked at last.
     Events are left in the core for the application: pop `core.next_event()` after each step.
     """
 
@@ -148,18 +99,20 @@ class Pump:
         self._sasl = sasl
         self.transport = transport
         self.now_ms = clock
-        self._links: dict[int, _Link] = {}  # by link number
-        self._by_fd: dict[int, _Link] = {}
+        self._links: dict[int, PumpedLink] = {}  # by link number
+        self._by_fd: dict[int, PumpedLink] = {}
         self._inputs: deque[Ending | Found] = deque()
-        self._unread: dict[int, _Link] = {}  # by link number: read on, whatever the kernel says
+        self._unread: dict[int, PumpedLink] = {}  # by number: read on, whatever the kernel says
         self._tls = tls
         self._proxy = proxy
         self._routes = Routes(transport, proxy)
         # By link number: those whose addresses are not there yet, and what is to be sent.
-        self._resolving: dict[int, tuple[Connect, _Out]] = {}
+        self._resolving: dict[int, tuple[Connect, Out]] = {}
         self._io_flags = transport.io_flags
         self._reads_per_step = reads_per_step
         self._round = 0
+        self._cut_short = False  # a link had more than its share in this round
+        self.looked_at = self._fed_at = clock()
         self._waker = Waker()
         self._woken = False  # `wakeup` was called, and the step that it ends goes on
         self._refusal: type[ForkedError | IllegalStateError] | None = None
@@ -181,23 +134,20 @@ class Pump:
         now = self.now_ms()
         until = NEVER if timeout_ms is None else now + max(timeout_ms, 0)
         self._obey()
-        if self._resolving:
-            self._connect_resolved()
-        fed = bool(self._inputs) and self._feed_inputs()
         deadline = core.deadline()
+        fed = self._take_up(deadline, now)
+        if fed or deadline <= now:
+            deadline = core.deadline()
         while True:
-            wait_ms: int | None = 0
-            if not (fed or self._unread or self._woken):
-                first = min(deadline, until)
-                wait_ms = None if first == NEVER else min(max(first - now, 0), WAIT_MS_MAX)
-            ready = self.transport.wait(wait_ms)
+            self.looked_at = now
+            ready = self.transport.wait(0 if fed else self._patience(min(deadline, until), now))
             now = self.now_ms()
-            self._round += 1
-            fed |= bool(ready or self._unread) and self._serve_all(ready, now)
-            fed |= bool(self._inputs) and self._feed_inputs()
-            if deadline <= now and core.deadline() <= now:  # what was fed may have moved it
-                fed |= core.handle_deadline(now) is not False
-                self._obey()
+            if late := deadline <= now:
+                core.hold_back(now - deadline)
+            fed |= self._serve_ready(ready, now)
+            if late:
+                fed |= self._look_first(now)
+                deadline = core.deadline()
             if self._woken:
                 self._woken = False
                 return Step.WOKEN
@@ -205,8 +155,57 @@ class Pump:
                 return Step.FED
             if now >= until:
                 return Step.IDLE
-            if deadline <= now:
-                deadline = core.deadline()  # it moves by being fed, or by passing
+
+    def _take_up(self, deadline: int, now: int) -> bool:
+        """What is there before any wait; True if the core was fed."""
+        if late := deadline <= now:
+            self.core.hold_back(now - deadline)
+        if self._resolving:
+            self._connect_resolved()
+        fed = bool(self._inputs) and self._feed_inputs()
+        if late:
+            fed |= self._look_first(now)
+        return fed
+
+    def _patience(self, first: int, now: int) -> int | None:
+        """How long the transport may wait for something, if the first thing is due then."""
+        if self._unread or self._woken:
+            return 0
+        return None if first == NEVER else min(max(first - now, 0), WAIT_MS_MAX)
+
+    def _look_first(self, now: int) -> bool:
+        """A deadline is over: what has arrived comes before it; True if the core was fed."""
+        fed, core = False, self.core
+        look: Callable[[], None] | None = getattr(self.transport, "look", None)
+        for _ in range(LOOKS_MAX):
+            if look is not None:
+                look()
+            self.looked_at = now
+            fed |= self._serve_ready(self.transport.wait(0), now)
+            if self._fed_at > now:
+                now = self._fed_at  # it took its time: there may be more by now
+            elif not self._cut_short:
+                break
+        if core.deadline() <= now:  # what was fed may have moved it
+            fed |= core.handle_deadline(now) is not False
+        else:
+            core.go_on(now)
+        self._obey()
+        return fed
+
+    @property
+    def away(self) -> bool:
+        """Whether nobody has looked at the sockets for a while."""
+        return self.now_ms() - self.looked_at >= AWAY_MS
+
+    def caught_up(self) -> int:
+        """The time, for what judges by it: behind a look at the sockets, if that was long ago."""
+        for _ in range(2):  # a second time if struck again behind the first
+            now = self.now_ms()
+            if now - self.looked_at < AWAY_MS:
+                break
+            self.step(0)
+        return now
 
     @property
     def restless(self) -> bool:
@@ -324,7 +323,7 @@ class Pump:
         else:
             self._sasl.ask(action, self._inputs.append, self._waker.wake)
 
-    def _connect(self, action: Connect, out: _Out | None = None) -> None:
+    def _connect(self, action: Connect, out: Out | None = None) -> None:
         """Begin; out: what was to be sent while the addresses were not known."""
         more, tunnel = False, None
         if out is None:
@@ -346,7 +345,7 @@ class Pump:
                 why, by_proxy = unreached(why), True
             self._inputs.append(Ending(action.link, why, more, by_proxy=by_proxy))
             return
-        link = _Link(action, sock, more, self._round)
+        link = PumpedLink(action, sock, more, self._round)
         link.tunnel = tunnel
         if out is not None:
             link.out = out
@@ -378,34 +377,22 @@ class Pump:
         if idle and not self._write(link):
             self.transport.watch(link.fd, READABLE | WRITABLE)
 
-    def _write(self, link: _Link) -> bool:
-        """Write what waits, in order, until the kernel takes no more; True if nothing is left, or
-        the link has ended, or is about to.
-        """
-        out = link.out
+    def _write(self, link: PumpedLink) -> bool:
+        """`PumpedLink.write`; what else goes wrong ends the link."""
         try:
-            while out:
-                if len(out) == 1 or link.tls is not None:
-                    sent = link.sock.send(out[0], self._io_flags)
-                else:
-                    sent = link.raw.sendmsg(islice(out, BUFFERS_MAX), (), self._io_flags)
-                while out and sent >= len(out[0]):
-                    sent -= len(out.popleft())
-                if sent:
-                    out[0] = memoryview(out[0])[sent:]
-                    if link.tls is None:
-                        return False  # the kernel has taken what it could
-            return link.tls is None or link.tls.flush()
-        except (BlockingIOError, InterruptedError):
-            return False
-        except ConnectionError as error:
-            link.fault = link.fault or describe(error)
-            out.clear()
+            return link.write(self._io_flags)
         except (OSError, ValueError) as error:
             self._fail(link, error)
-        return True
+            return True
 
     # What the sockets say ---------------------------------------------------------------------
+
+    def _serve_ready(self, ready: Sequence[tuple[int, int]], now: int) -> bool:
+        """A round of all there is; True if the core was fed."""
+        self._round += 1
+        self._cut_short = False
+        fed = bool(ready or self._unread) and self._serve_all(ready, now)
+        return (bool(self._inputs) and self._feed_inputs()) or fed
 
     def _serve_all(self, ready: Sequence[tuple[int, int]], now: int) -> bool:
         """Act on what is ready, and on decrypted bytes at hand; True if the core was fed."""
@@ -423,7 +410,7 @@ class Pump:
                     fed |= self._serve(link, READABLE, now)
         return fed
 
-    def _serve(self, link: _Link, events: int, now: int) -> bool:
+    def _serve(self, link: PumpedLink, events: int, now: int) -> bool:
         """Act on the readiness of one link; True if the core was fed."""
         # A link opened in this round has taken over the number of an fd that was closed in it: the
         # news is not about it.
@@ -442,7 +429,7 @@ class Pump:
             raise
         return False
 
-    def _establish(self, link: _Link, now: int) -> bool:
+    def _establish(self, link: PumpedLink, now: int) -> bool:
         """Something came of the attempt: go on, and tell the core when it is decided."""
         try:
             if not link.dialled and not self._reach(link):
@@ -475,7 +462,7 @@ class Pump:
         self._obey()
         return True
 
-    def _reach(self, link: _Link) -> bool:
+    def _reach(self, link: PumpedLink) -> bool:
         """The attempt to connect is decided: whether it is made."""
         fault = connect_fault(link.raw)
         if fault is None:
@@ -489,12 +476,12 @@ class Pump:
             self._fail(link, ProxyFaultError(unreached(fault)))
         return link.dialled
 
-    def _flush(self, link: _Link) -> None:
+    def _flush(self, link: PumpedLink) -> None:
         """The socket is writable: write on, and wait for no more of that if it was all."""
         if self._write(link) and link.number in self._links:
             self.transport.watch(link.fd, READABLE)
 
-    def _receive(self, link: _Link, now: int) -> bool:
+    def _receive(self, link: PumpedLink, now: int) -> bool:
         """Read into the core's own buffer until the socket has no more, or the link's share is used
         up.
         """
@@ -520,11 +507,13 @@ class Pump:
                 fed = True
             if not filled:
                 break  # the kernel had no more; should it have by now, the next wait says so
+        else:
+            self._cut_short = True
         if link.tls is not None and link.number in self._links:
             self._note_unread(link, link.tls)
         return fed
 
-    def _read(self, link: _Link, room: memoryview) -> int:
+    def _read(self, link: PumpedLink, room: memoryview) -> int:
         """Bytes that were there; 0: none, or the link has ended."""
         try:
             count = link.sock.recv_into(room, 0, self._io_flags)
@@ -537,7 +526,7 @@ class Pump:
             self._drop(link, link.fault or "closed by the peer")
         return count
 
-    def _advance(self, link: _Link, count: int, now: int) -> bool:
+    def _advance(self, link: PumpedLink, count: int, now: int) -> bool:
         """Tell the core of these and of what was poured before; True if anything came of them."""
         core, count = self.core, count + link.poured
         link.rest = None
@@ -552,7 +541,7 @@ class Pump:
                 link.rest = room
         return False
 
-    def _note_unread(self, link: _Link, tls: TlsSocket) -> None:
+    def _note_unread(self, link: PumpedLink, tls: TlsSocket) -> None:
         """What the kernel cannot know: bytes already decrypted, and ciphertext of TLS's own."""
         if tls.unread:
             self._unread[link.number] = link
@@ -566,24 +555,24 @@ class Pump:
         for the next step.
         """
         count = len(self._inputs)
-        now = self.now_ms()  # what was asked for may have taken its time
+        now = self._fed_at = self.now_ms()  # what was asked for may have taken its time
         for _ in range(count):
             self._inputs.popleft().tell(self.core, now)
             self._obey()
         return count > 0
 
-    def _fail(self, link: _Link, error: Exception) -> None:
+    def _fail(self, link: PumpedLink, error: Exception) -> None:
         """The socket raised."""
         untrusted = isinstance(error, UntrustedError)
         by_proxy = isinstance(error, ProxyFaultError)
         self._drop(link, describe(error), untrusted=untrusted, by_proxy=by_proxy)
 
-    def _drop(self, link: _Link, why: str, **more: bool) -> None:
+    def _drop(self, link: PumpedLink, why: str, **more: bool) -> None:
         """The socket ended by itself: forget it, and tell the core when its actions are drained."""
         self._forget(link)
         self._inputs.append(Ending(link.number, why, link.more and not link.connected, **more))
 
-    def _forget(self, link: _Link) -> None:
+    def _forget(self, link: PumpedLink) -> None:
         if link.number in self._links:
             # In this order: a signal handler may raise between any two, and what is known still is
             # forgotten anew, while a socket that nobody knows closes itself, watched or not.

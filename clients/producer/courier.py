@@ -20,7 +20,7 @@ from kcore.clients import arguments
 from kcore.clients.log import Log
 from kcore.clients.producer.dispatch import STRIKES_MAX, Dispatch
 from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
-from kcore.limits import MAX_TIMEOUT_MS
+from kcore.limits import AWAY_MS, MAX_TIMEOUT_MS
 from kcore.locks import WorkLock
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
@@ -229,7 +229,7 @@ class Courier(Dispatch):
         core = self.core
         if core.stirred:
             core.stirred = False
-            core.handle_deadline(self.now_ms())
+            core.handle_deadline(self._pump.caught_up())
         if not core.unread:
             self._pump.step(timeout_ms)
         with self.lock.still():  # who reads the log may send
@@ -308,6 +308,7 @@ class Courier(Dispatch):
         until = None if timeout_s is None else self.now_ms() + timeout_s * 1000
         bell = make_event(self._name)
         leave: Callable[[], object] | None = None
+        overslept = False
         try:
             with self.lock:
                 if done():
@@ -323,8 +324,11 @@ class Courier(Dispatch):
                     if done():
                         return True
                     self.check()
-                if until is not None and self.now_ms() >= until:
-                    return False
+                if until is not None and (over_ms := self.now_ms() - until) >= 0:
+                    if over_ms < AWAY_MS or overslept:
+                        return False
+                    overslept, until = True, self.now_ms() + AWAY_MS
+                    self._pump.wakeup()  # the courier has been away, too: what has arrived counts
         finally:
             with self.lock:
                 self._bells.pop(bell, None)

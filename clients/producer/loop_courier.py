@@ -103,10 +103,12 @@ class LoopCourier(LoopTurns, Dispatch):
             if self._struck or self.work.struck:
                 self._begin_anew()
                 self._struck = self.work.struck = False
+            fed = False
             if core.stirred:
                 core.stirred = False
-                core.handle_deadline(self.now_ms())
-            fed = self._pump.step(0) is not Step.IDLE
+                fed = self._pump.away
+                core.handle_deadline(self._pump.caught_up())
+            fed |= self._pump.step(0) is not Step.IDLE
             fed |= self.sort()
             self._make_calls()
         except BaseException as error:

@@ -22,6 +22,7 @@ from kcore.connection.calls import COORDINATORS_APART, ClusterView
 from kcore.errors import IllegalStateError
 from kcore.events import Closed, Event, HeartbeatAnswered
 from kcore.hints import TYPE_CHECKING, Protocol
+from kcore.limits import AWAY_MS
 from kcore.meters import Group, Reading, by_group
 from kcore.structs import Rng
 from kcore.timers import NEVER
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 # A room that answers its own failure by asking again at once would go round for ever; a
 # well-behaved input takes two.
 _ROUNDS_MAX = 64
-
-
 class Teller(Protocol):
     """Who measures a client."""
 
@@ -82,6 +81,8 @@ class ClientCore:
         self._own_metrics: OwnMetrics | None = None
         self._looked_for_telemetry = -1
         self._seen_changes = 0
+        self._holding = self._owing = False  # see hold_back; owing: the rooms have missed turns
+        self._due = -1  # what `deadline` said, of those that keep it
         self._closing_until: int | None = None
         self._closed = False
 
@@ -205,22 +206,44 @@ class ClientCore:
         there is asked again. So rooms ask first and then note that they wait for an answer: what
         was noted and not asked would be waited for without end, what was asked twice is answered.
         """
+        self._let_go()
         self._links.interrupt(now_ms)
         self._run_answers(now_ms)
         self._refresher.recover()
         self._lookup.recover()
         self._recover(now_ms)
-        self._settle(now_ms)
+        self._settle(now_ms, judges=True)
 
     def _recover(self, now_ms: int) -> None:
         """All that was asked is answered: whoever still waits for an answer was forgotten."""
         if self._reporter is not None:
             self._reporter.recover(now_ms)
 
+    def hold_back(self, late_ms: int) -> None:
+        """A deadline is over, for so long already, and the driver has yet to see what has arrived:
+        until the next `handle_deadline` or `go_on`, one of which is to follow, what comes is taken
+        and no time is found to be over. Nothing comes of it. Not required.
+        """
+        self._holding = True
+        self._links.late = late_ms >= AWAY_MS
+
+    def go_on(self, now_ms: int) -> None:
+        """What has come has put the deadline off: nothing is held back any more."""
+        if self._let_go():
+            self._settle(now_ms, judges=True)
+        self._links.late = False
+
+    def _let_go(self) -> bool:
+        """Nothing is held back any more; whether anything was."""
+        owing, self._holding, self._owing = self._owing, False, False
+        return owing
+
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
+        self._let_go()
         self._links.handle_deadline(now_ms)
-        self._settle(now_ms)
+        self._settle(now_ms, judges=True)
+        self._links.late = False
         return None
 
     # -- out ---------------------------------------------------------------------------------------
@@ -372,11 +395,20 @@ class ClientCore:
 
     # -- between inputs ----------------------------------------------------------------------------
 
-    def _settle(self, now_ms: int) -> None:
-        """Run the answers that came, ask every room in turn, and again for what that brought."""
+    def _settle(self, now_ms: int, *, judges: bool = False) -> None:
+        """Run the answers that came, ask every room in turn, and again for what that brought.
+
+        Rooms judge by the time. A verb that comes long behind a deadline must not have them do so:
+        answers may be there that nobody has looked at. What it is about waits for the driver, who
+        is to call `handle_deadline` at once (judges).
+        """
         links = self._links
         completed = links.completed
         self._seen_changes = links.changes
+        if self._holding or (not judges and 0 <= self._due <= now_ms - AWAY_MS):
+            self._owing = True
+            self._run_answers(now_ms)
+            return
         for _ in range(_ROUNDS_MAX):
             self._run_answers(now_ms)
             if self._closed:

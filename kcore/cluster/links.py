@@ -91,6 +91,7 @@ class Links:
         # Counts every link that was greeted or ended: the rooms may have something to do.
         self.changes = 0
         self.measures: LinkMeasures | None = None  # of who measures
+        self.late = False  # the driver was away when something was due
         self.cluster_id: str | None = None  # of the cluster that is meant, once it is known
         self._config = config
         self._credentials = config.credentials
@@ -266,9 +267,8 @@ class Links:
         entry = self._nodes.get(node)
         if entry is not None:
             if entry.link is not None:
-                entry.link.close(
-                    fault or DisconnectedError(f"node {node_id_of(node)} was given up")
-                )
+                given_up = DisconnectedError(f"node {node_id_of(node)} was given up")
+                entry.link.close(fault or given_up)
                 self._forget(entry, now_ms, failed=fault is not None)
             entry.retry_at = max(entry.retry_at, now_ms + away_ms)
 
@@ -475,7 +475,7 @@ class Links:
                 self._doubt(entry, now_ms)
             if now_ms >= link.deadline():
                 connecting = not link.ready
-                link.handle_deadline(now_ms)
+                link.handle_deadline(now_ms, late=self.late)
                 entry.setups += link.ended and connecting
                 self._look(entry, now_ms)
             elif link.load == 0 and now_ms >= link.last_used_at + idle_ms:

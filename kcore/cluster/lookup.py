@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kcore import errors
+from kcore import errors, limits
 from kcore.cluster.links import Links
 from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
@@ -32,6 +32,7 @@ class _Lookup(Value, frozen=False, eq=False):
     may_create: bool
     attempts: int = 0
     asking: bool = False
+    granted: bool = False  # a moment more, as the program was away when the time ended
     last_error: KafkaError | None = None
 
 
@@ -77,6 +78,9 @@ class TopicLookup:
     def handle_tick(self, now_ms: int) -> None:
         """Ask what is due, give up what is late."""
         for lookup in list(self._open):
+            if now_ms >= lookup.deadline_ms and self._links.late and not lookup.granted:
+                lookup.granted = True
+                lookup.deadline_ms = now_ms + limits.MOMENT_MS
             if now_ms >= lookup.deadline_ms:
                 cause = f": {lookup.last_error}" if lookup.last_error else ""
                 error = KafkaTimeoutError(f"no broker gave metadata in time{cause}")

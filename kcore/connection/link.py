@@ -21,7 +21,7 @@ from kcore.connection.calls import ANSWERED, Answer, Standing
 from kcore.connection.endings import CLOSED_EARLY, at_proxy, of_peer, overdue
 from kcore.connection.measures import LinkMeasures
 from kcore.connection.options import LinkOptions
-from kcore.connection.pending import Call, Completed, never_built, never_done
+from kcore.connection.pending import Call, Completed, never_built, never_done, put_off, take_late
 from kcore.connection.states import TRANSITIONS, LinkInput, LinkState
 from kcore.errors import (
     AuthenticationFailedError,
@@ -50,9 +50,7 @@ _READY, _RENEWING, _ENDED = LinkState.READY, LinkState.RENEWING, LinkState.ENDED
 
 
 class Link:
-    """See the module's text. All times are monotonic ms; `number` is the link number of the
-    boundary.
-    """
+    """See the module's text. Times are monotonic ms; number: the boundary's for the link."""
 
     __slots__ = (
         "_actions",
@@ -61,6 +59,7 @@ class Link:
         "_correlation_id",
         "_expires_at",
         "_first_id",
+        "_granted_id",
         "_in_flight",
         "_meant",
         "_muted_until",
@@ -119,12 +118,12 @@ class Link:
         self.features_epoch = -1  # nothing was said of them
         self._correlation_id = 0
         self._first_id = 0  # of the first request after the greeting
+        self._granted_id = -1  # of the oldest request when a moment was granted
         self._silent_id = 0  # of the last request that has no answer
         self._muted_until = 0
         self._expires_at = setup_deadline_ms  # of the whole set-up
         self._setup_ms = setup_deadline_ms - now_ms
-        # What the driver is to find out, since when, until when.
-        self._wanted: tuple[type[FetchToken | CallGssapi], int, int] | None = None
+        self._wanted: tuple[type[FetchToken | CallGssapi], int, int] | None = None  # see _want
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -162,9 +161,8 @@ class Link:
         if highest is None:
             return negotiate(api, span[0], span[1], max_version)
         if highest < 0:
-            raise UnsupportedVersionError(
-                f"brokers of the release that api_version states do not serve {api.name}"
-            )
+            why = f"brokers of the release that api_version states do not serve {api.name}"
+            raise UnsupportedVersionError(why)
         cap = highest if max_version is None else min(highest, max_version)
         return negotiate(api, span[0], span[1], cap)
 
@@ -265,6 +263,7 @@ class Link:
         """The peer did its part. Late, if the driver was away: what comes next has its own time."""
         if now_ms >= self._expires_at:
             self._expires_at = now_ms + self._setup_ms
+            put_off(self._expires_at, self._waiting)
 
     def handle_connected(self, now_ms: int) -> None:
         """The socket is open: greet."""
@@ -328,37 +327,36 @@ class Link:
         return f" through {self._options.via}" if self._options.via else ""
 
     def close(self, error: KafkaError) -> None:
-        """End the link for a reason of our own; the driver is told to disconnect."""
+        """End the link for a reason of our own."""
         self._end(LinkInput.CLOSED, error)
 
-    def handle_deadline(self, now_ms: int) -> None:
-        """What is due: the set-up, requests in flight (ends the link) or waiting, the throttle."""
+    def handle_deadline(self, now_ms: int, *, late: bool = False) -> None:
+        """What is due: the set-up, requests in flight (ends the link) or waiting, the throttle.
+        late: the driver was away, perhaps since it wrote what has no answer: a moment is left to
+        that, once.
+        """
         if self.state is LinkState.ENDED:
             return
+        oldest = self._in_flight[0].correlation_id if self._in_flight else 0
+        if late and oldest > self._granted_id:
+            self._granted_id = oldest
+            until = now_ms + limits.MOMENT_MS + self._options.kept_ms
+            self._expires_at = max(self._expires_at, until)
+            put_off(until, self._in_flight, self._waiting)
         where = f"{self.host}:{self.port}"
         if now_ms >= self._expires_at:
             text = overdue(self.state, self._wanted and self._wanted[0], where, self._through)
             self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
-        late = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
-        if late is not None:
-            # Answers come in order, so a link with one overdue answer can give no later one either.
-            text = f"{where} did not answer {late.api.name} in time"
+        over = next((call for call in self._in_flight if now_ms >= call.expires_at), None)
+        if over is not None:  # answers come in order, so no later one can come either
+            text = f"{where} did not answer {over.api.name} in time"
             self._end(LinkInput.EXPIRED, RequestTimedOutError(text))
             return
-        self._expire_waiting(now_ms)
-        self._flush(now_ms)
-
-    def _expire_waiting(self, now_ms: int) -> None:
-        if not any(now_ms >= call.expires_at for call in self._waiting):
-            return
-        waiting, self._waiting = self._waiting, deque()
-        for call in waiting:
-            if now_ms < call.expires_at:
-                self._waiting.append(call)
-                continue
-            text = f"{call.api.name} could not be sent to {self.host}:{self.port} in time"
+        for call in take_late(self._waiting, now_ms):
+            text = f"{call.api.name} could not be sent to {where} in time"
             self._completed.append((call, Answer(None, RequestTimedOutError(text), -1, self.node)))
+        self._flush(now_ms)
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -478,7 +476,7 @@ class Link:
 
     def _want(self, action: FetchToken | CallGssapi, expires_at: int, now_ms: int) -> None:
         """Have the driver find something out; it comes by `handle_token` or `handle_gssapi`."""
-        self._wanted = type(action), now_ms, expires_at
+        self._wanted = type(action), now_ms, expires_at  # what, since when, until when
         self._expires_at = min(self._expires_at, expires_at)
         self._actions.append(action)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
 
 from kcore.connection.calls import Answer, Build, Done, Standing
 from kcore.hints import Any
@@ -64,3 +65,17 @@ def never_built(version: int) -> Any:
 def never_done(answer: Answer, now_ms: int) -> None:
     """Of a link's own requests, whose answers go to no room."""
     raise AssertionError(answer, now_ms)
+
+
+def take_late(calls: deque[Call], now_ms: int) -> list[Call]:
+    """Take out those that have waited for as long as they may."""
+    late = [call for call in calls if now_ms >= call.expires_at]
+    for call in late:
+        calls.remove(call)
+    return late
+
+
+def put_off(until_ms: int, *calls: deque[Call]) -> None:
+    """None of these is late before that."""
+    for call in chain(*calls):
+        call.expires_at = max(call.expires_at, until_ms)

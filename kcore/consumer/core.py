@@ -134,8 +134,9 @@ class ConsumerCore(ClientCore):
         if 0 <= self._due <= now_ms and self._due_elsewhere <= now_ms:  # may have been put off
             self._due_elsewhere = self._first_elsewhere()
         group, elsewhere = self._group, self._due_elsewhere
-        if not 0 <= self._due <= now_ms < elsewhere:
+        if self._owing or not 0 <= self._due <= now_ms < elsewhere:
             return super().handle_deadline(now_ms)
+        self._let_go()
         # Nothing is due but in the group: the others are not asked.
         if group is None or group.calm(now_ms):
             self._due = elsewhere if group is None else min(elsewhere, group.calm_deadline())

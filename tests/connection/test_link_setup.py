@@ -3,6 +3,7 @@
 from test_link import Peer
 
 from kcore.errors import RequestTimedOutError
+from kcore.limits import MOMENT_MS
 from kcore.timers import NEVER
 from kcore.wire.messages import ApiVersionsResponse
 
@@ -49,3 +50,39 @@ def test_a_peer_is_not_late_whose_driver_was_away():
     peer.answer(second, ApiVersionsResponse(api_keys=keys), 99_999)
     assert peer.link.ready
     assert peer.link.deadline() == NEVER
+
+
+def greeted():
+    peer = Peer()
+    peer.link.handle_connected(0)
+    (request,) = peer.requests()
+    keys = [ApiVersionsResponse.ApiVersion(api_key=3, min_version=0, max_version=7)]
+    peer.answer(request, ApiVersionsResponse(api_keys=keys), 0)
+    assert peer.link.ready
+    return peer
+
+
+def test_who_was_away_leaves_a_moment_once_to_what_is_not_answered():
+    """It may have been written a moment ago. Who is away all the time does not wait for ever."""
+    peer = greeted()
+    peer.send(now=0, timeout=5_000)
+    peer.link.handle_deadline(60_000, late=True)
+    assert not peer.link.ended
+    assert peer.link.deadline() == 60_000 + MOMENT_MS
+    peer.link.handle_deadline(90_000, late=True)
+    assert peer.link.ended
+
+
+def test_who_was_not_away_leaves_none():
+    peer = greeted()
+    peer.send(now=0, timeout=5_000)
+    peer.link.handle_deadline(5_000)
+    assert peer.link.ended
+
+
+def test_a_connection_that_is_being_made_has_a_moment_too():
+    peer = Peer()
+    peer.link.handle_deadline(60_000, late=True)
+    assert not peer.link.ended
+    peer.link.handle_deadline(60_000 + MOMENT_MS, late=True)
+    assert peer.link.ended

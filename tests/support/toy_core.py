@@ -49,6 +49,7 @@ class ToyCore:
     def __init__(self) -> None:
         self.actions: deque[Action] = deque()
         self.begun: list[tuple[int, int]] = []
+        self.held = False
         self.connected: list[int] = []
         self.closed: list[tuple[int, str, bool]] = []
         self.untrusted: list[int] = []
@@ -121,8 +122,15 @@ class ToyCore:
         if self.when_closed:
             self.when_closed(link)
 
-    def handle_deadline(self, now_ms: int) -> bool | None:
+    def hold_back(self, late_ms: int) -> None:
+        self.held = True
+
+    def go_on(self, now_ms: int) -> None:
         self._begin(now_ms)
+        self.held = False
+
+    def handle_deadline(self, now_ms: int) -> bool | None:
+        self.go_on(now_ms)
         if now_ms < self.at:
             raise ContractError("a deadline that has not come")
         self.deadlines.append(now_ms)
