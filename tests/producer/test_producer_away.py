@@ -1,4 +1,4 @@
-"""The program was away for longer than anything may take, and what leaders said meanwhile is there."""
+"""The program was away for longer than anything may take; what leaders said meanwhile is there."""
 
 import heapq
 
