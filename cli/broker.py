@@ -134,7 +134,9 @@ def _config(options: ServeOptions) -> BrokerConfig:
 
 
 def _authorizer(options: ServeOptions) -> AuthorizerConfig | bool:
-    """RefusalError: super users of whom nothing is asked."""
+    """RefusalError: super users of whom nothing is asked, or who are told in two ways."""
     if options.super_users and not options.authorizer:
         raise RefusalError("--super-user is for a broker with --authorizer")
+    if options.super_users and "super.users" in options.set:
+        raise RefusalError("--super-user or --set super.users=, not both")
     return options.authorizer and AuthorizerConfig(super_users=options.super_users)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kcore.broker import group_settings
 from kcore.broker.addresses import address_of
+from kcore.broker.authorization.config import TOLD as AUTHORIZER
 from kcore.broker.batches import RefusedError
 from kcore.broker.config import BrokerConfig
 from kcore.broker.options import OPTIONS as TOPICS
@@ -317,7 +318,7 @@ def with_settings(config: BrokerConfig, settings: Mapping[Any, Any]) -> BrokerCo
             raise KafkaConfigurationError(said)
         part, field = _place(name, config)
         try:
-            value = _checked(name, text)
+            value = AUTHORIZER[name][1](text) if name in AUTHORIZER else _checked(name, text)
         except RefusedError as refused:
             raise KafkaConfigurationError(refused.why, option=name) from None
         changes.setdefault(part, {})[field] = value
@@ -331,6 +332,8 @@ def _place(name: str, config: BrokerConfig) -> tuple[str, str]:
     known = _told(config)
     if name in SYNONYMS:
         part, field = "log", SYNONYMS[name].replace(".", "_")
+    elif name in AUTHORIZER:  # which reads the file itself: a node does not know them
+        part, field = "authorizer", AUTHORIZER[name][0]
     elif name in known:
         part, field, _ = known[name]
     elif name in {NODE_ID, RACK}:
@@ -338,7 +341,7 @@ def _place(name: str, config: BrokerConfig) -> tuple[str, str]:
     else:
         from difflib import get_close_matches  # noqa: PLC0415 - only for who mistypes
 
-        near = get_close_matches(name, [*known, *SYNONYMS], 1)
+        near = get_close_matches(name, [*known, *SYNONYMS, *AUTHORIZER], 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise KafkaConfigurationError(
             f"no setting of a broker is called {name!r}{hint}",
@@ -348,6 +351,8 @@ def _place(name: str, config: BrokerConfig) -> tuple[str, str]:
     of = getattr(config, part) if part else config
     if of is None or field not in {one.name for one in fields(of)}:
         why = _TOLD_BY.get(part, "has no effect on an embedded broker")
+        if name in AUTHORIZER:
+            why = "is of a broker with an authorizer (authorizer=True, --authorizer)"
         raise KafkaConfigurationError(f"{name} {why}", option=name)
     return part, field
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcore.broker import BrokerConfig, LogConfig
+from kcore.broker import AuthorizerConfig, BrokerConfig, LogConfig
 from kcore.broker.node_options import in_file, with_settings
 from kcore.broker.options import OPTIONS as TOPICS
 from kcore.broker.options import SYNONYMS, Kind
@@ -121,6 +121,26 @@ def test_what_is_told_otherwise(name):
 def test_what_cannot_be(name, value, said):
     with pytest.raises(KafkaConfigurationError, match=said):
         with_settings(BrokerConfig(), {name: value})
+
+
+@pytest.mark.parametrize("name", ["super.users", "allow.everyone.if.no.acl.found"])
+def test_what_only_an_authorizer_reads(name):
+    with pytest.raises(KafkaConfigurationError, match=f"{name} is of a broker with an authorizer"):
+        with_settings(BrokerConfig(), {name: ""})
+    config = with_settings(BrokerConfig(authorizer=AuthorizerConfig()), {name: ""})
+    assert config.authorizer == AuthorizerConfig()
+
+
+def test_what_an_authorizer_is_told():
+    config = BrokerConfig(authorizer=AuthorizerConfig(principals={"a": "User:a"}))
+    told = {"super.users": " User:a;User:CN=b,O=c ;", "allow.everyone.if.no.acl.found": "True"}
+    assert with_settings(config, told).authorizer == AuthorizerConfig(
+        super_users=("User:a", "User:CN=b,O=c"),
+        allow_everyone_if_no_acl_found=True,
+        principals={"a": "User:a"},
+    )
+    with pytest.raises(KafkaConfigurationError, match="'a' is no principal"):
+        with_settings(config, {"super.users": "a"})
 
 
 def test_what_a_release_did_not_have():

@@ -389,7 +389,15 @@ def test_settings_of_who_may_come_in_go_with_what_lets_them_in():
         assert broker._config.sasl.connections_max_reauth_ms == 30_000
 
 
-@pytest.mark.parametrize("more", [(), ("--super-user", "User:ANONYMOUS")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--super-user", "User:ANONYMOUS"),
+        ("--set", "super.users=User:root;User:ANONYMOUS"),
+        ("--set", "allow.everyone.if.no.acl.found=true"),
+    ],
+)
 def test_the_command_can_ask_who_may(more):
     command = [sys.executable, "-m", "kcore.cli.main", "broker", "--listen", "127.0.0.1:0"]
     command += ["--authorizer", *more]
@@ -410,6 +418,11 @@ def test_the_command_can_ask_who_may(more):
         (("0.0.0.0:0",), "every address of this machine"),
         (("127.0.0.1:0", "--advertise", "0.0.0.0"), "'0.0.0.0' is no host to connect to"),
         (("127.0.0.1:0", "--super-user", "User:admin"), "is for a broker with --authorizer"),
+        (
+            ("127.0.0.1:0", "--authorizer", "--super-user", "User:a", "--set", "super.users="),
+            "--super-user or --set super.users=, not both",
+        ),
+        (("127.0.0.1:0", "--set", "super.users=User:a"), "is of a broker with an authorizer"),
         (("127.0.0.1:0", "--replica-selector", "rack-aware"), "is for a broker with --racks"),
         (("127.0.0.1:0", "--racks", "a,b"), "is not one for each of 1 nodes"),
         (("127.0.0.1:0", "--topic", "t:1:3"), "topic t: The target replication factor of 3"),

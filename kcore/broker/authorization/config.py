@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kcore.errors import KafkaConfigurationError
 
@@ -56,3 +56,17 @@ def check_principal(name: str) -> None:
         raise KafkaConfigurationError(
             f'{name!r} is no principal: they are written with their type, "User:alice"'
         )
+
+
+# What a node's file says of it, under Kafka's names: the field, and what its text means there.
+TOLD: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
+    "super.users": (
+        "super_users",
+        lambda text: tuple(name for one in text.split(";") if (name := one.strip())),
+    ),
+    # Java reads it so: whatever is not "true" in some spelling is false.
+    "allow.everyone.if.no.acl.found": (
+        "allow_everyone_if_no_acl_found",
+        lambda text: text.strip().lower() == "true",
+    ),
+}
