@@ -84,7 +84,7 @@ class Page:
         width = None if output().isatty() else _WIDE
         if isinstance(sys.stdout, TextIOWrapper):  # which may have few characters (ISO-8859-1)
             sys.stdout.reconfigure(errors="backslashreplace")
-        self._console = _Output(width=width, highlight=False, markup=False)
+        self._console = _Output(width=width, highlight=False, markup=False, emoji=False)
         self.as_json = as_json
 
     def show(self, *parts: str | Rows) -> None:

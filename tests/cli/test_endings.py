@@ -342,3 +342,10 @@ main()
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (endings.INTERRUPTED, "")
     assert "Traceback" not in done.stderr
+
+
+def test_what_could_be_a_picture_or_markup_is_printed_as_it_is(capsys):
+    rows = table("group")
+    rows.add_row("a:smile:[bold]b")
+    Page().show("g:heart:: [red]", rows)
+    assert capsys.readouterr().out.split("\n")[::2][:2] == ["g:heart:: [red]", "a:smile:[bold]b"]
