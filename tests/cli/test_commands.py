@@ -1,5 +1,8 @@
 """The command line says what is wrong with it before anything connects."""
 
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -112,6 +115,13 @@ def test_help(verb):
     done = CliRunner().invoke(kcore, [*verb.split(), "--help"])
     assert done.exit_code == 0
     assert "Usage:" in done.output
+
+
+def test_as_a_module() -> None:
+    """Of a certain Python, whatever is first on the PATH."""
+    line = [sys.executable, "-m", "kcore", "topics", "--help"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.lstrip().startswith("Usage: python -m kcore topics")
 
 
 def test_names_are_whole_where_no_terminal_cuts_them(kcore_broker):

@@ -38,6 +38,7 @@ BANDS: list[set[str]] = [
     {"clients", "embedded"},
     {"pipeline"},
     {"cli"},
+    {"__main__"},
 ]
 # The broker's rooms are a side of their own: beside the client's, and neither imports the other.
 CLIENT_SIDE = {
