@@ -13,6 +13,7 @@ import pytest
 from kcore import Producer
 from kcore.embedded import EmbeddedBroker
 from kcore.errors import ConcurrentUseError, KafkaError, KafkaTimeoutError
+from kcore.limits import AWAY_MS
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,10 @@ def watch_turns(courier):
     """How many events nobody has looked at, each time the pump is to wait for the network."""
     step, overlooked = courier._pump.step, []
 
-    def watch(*given):
-        overlooked.append(len(courier.core.unread))
-        return step(*given)
+    def watch(timeout_ms=None):
+        if timeout_ms != 0:  # else it only looks
+            overlooked.append(len(courier.core.unread))
+        return step(timeout_ms)
 
     courier._pump.step = watch
     return overlooked
@@ -58,10 +60,11 @@ def hold_courier(producer):
 @pytest.mark.parametrize(
     "call", [lambda p: p.flush(5), lambda p: p.close(0)], ids=["flush", "close"]
 )
-def test_what_ends_at_once_between_two_turns_is_seen(producer, call):
+@pytest.mark.parametrize("away_s", [0.05, 0.05 + 1.5 * AWAY_MS / 1000])
+def test_what_ends_at_once_between_two_turns_is_seen(producer, call, away_s):
     go_on = hold_courier(producer)
     overlooked = watch_turns(producer._courier)
-    lets_go = threading.Timer(0.05, go_on.set)
+    lets_go = threading.Timer(away_s, go_on.set)
     lets_go.start()
     call(producer)  # both are over as soon as they are asked for: nothing is under way
     lets_go.join()
