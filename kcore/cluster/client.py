@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # A room that answers its own failure by asking again at once would go round for ever; a
 # well-behaved input takes two.
 _ROUNDS_MAX = 64
+
+
 class Teller(Protocol):
     """Who measures a client."""
 
