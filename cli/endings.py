@@ -1,4 +1,5 @@
-"""How every verb ends: its exit code, and one line on standard error instead of a traceback.
+"""How every verb ends: its exit code, and lines on standard error instead of a traceback: one for
+each thing that is wrong.
 
 0 done (also when the reader of a pipe has had enough), 1 Kafka or the environment refused, 2 the
 command line is wrong, 129 the terminal is gone, 130 Ctrl-C, 143 asked to end.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import BinaryIO, Final
@@ -20,6 +21,7 @@ DONE: Final = 0
 REFUSED: Final = 1
 MISUSED: Final = 2
 INTERRUPTED: Final = 128 + signal.SIGINT
+_NAMED: Final = 5  # of those that one thing is wrong with
 HOLDABLE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
@@ -28,12 +30,13 @@ class RefusalError(RuntimeError):
 
 
 class Attempts:
-    """Several things, of which each is tried: what is wrong with some is said when all were, in one
-    line.
+    """Several things, of which each is tried: what is wrong with some is said when all were, on a
+    line of its own. What is wrong with many alike (a partition that they read has no leader) is
+    said once.
     """
 
     def __init__(self) -> None:
-        self._wrong: list[Exception] = []
+        self._wrong: list[tuple[Exception, str]] = []
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -48,16 +51,21 @@ class Attempts:
             self.note(error)
             self.check()
 
-    def note(self, error: Exception) -> None:
-        """Something is wrong with one."""
-        self._wrong.append(error)
+    def note(self, error: Exception, of: str = "") -> None:
+        """Something is wrong with one. of: which, where the error does not say so."""
+        self._wrong.append((error, of))
 
     def check(self) -> None:
         """Raise what was noted: one error as it is, more as a RefusalError."""
-        if len(self._wrong) == 1:
-            raise self._wrong[0]
-        if self._wrong:
-            raise RefusalError(printable("; ".join(map(str, self._wrong))))
+        if len(self._wrong) == 1 and not self._wrong[0][1]:
+            raise self._wrong[0][0]
+        found: dict[str, list[str]] = {}
+        for error, of in self._wrong:
+            for line in _lines(error):
+                found.setdefault(line, []).extend([of] if of else [])
+        if found:
+            said = (f"{_some(of)}: {line}" if of else line for line, of in found.items())
+            raise RefusalError("\n".join(said))
 
 
 def run(action: Callable[[], int]) -> int:
@@ -169,10 +177,24 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _say(error: Exception, code: int) -> int:
+def _lines(error: Exception) -> list[str]:
+    """What is said of it. A text of our own says all, and may have lines, as of a log; of others it
+    is names that have them.
+    """
     text, kind = str(error), type(error).__name__
-    text = text if text.startswith(kind) else f"{kind}: {text}"
-    # A text of our own may have lines, as of a log; of others it is names that have them.
-    for line in text.splitlines() if isinstance(error, RefusalError) else (text,):
+    if isinstance(error, RefusalError):
+        return list(map(printable, text.splitlines()))
+    return [printable(text if text.startswith(kind) else f"{kind}: {text}")]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first ones, and how many more there are."""
+    more = len(names) - _NAMED
+    text = ", ".join(map(printable, names[:_NAMED]))
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def _say(error: Exception, code: int) -> int:
+    for line in _lines(error):
         say(line)
     return code

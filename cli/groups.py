@@ -359,10 +359,10 @@ async def _lag(options: LagOptions, page: Page) -> int:
         }
         for name, answer in answers.items():
             row, known, error = await answer
-            if error is not None:
-                attempts.note(error)
-            if error is not None and not known:
-                continue
+            if error is not None:  # of partitions; who was not described is named already
+                attempts.note(error, name if row and len(answers) > 1 else "")
+                if not known:
+                    continue
             with attempts.one():
                 found = _chosen(name, known, options.topics)
                 page.show(*_lags(row, found))

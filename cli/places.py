@@ -67,7 +67,7 @@ class Offsets:
                 f"{tp.topic}-{tp.partition} {words}: {why}" if words else why
                 for tp, why in sorted(self.lost.items())
             )  # fmt: skip
-            raise RefusalError("; ".join(said))
+            raise RefusalError("\n".join(said))
 
     def _known(self, ask: Callable[..., Any], of: Iterable[TopicPartition]) -> _Found:
         found: Mapping[TopicPartition, Any]

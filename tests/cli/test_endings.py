@@ -1,4 +1,4 @@
-"""Exit codes: one line on standard error, never a traceback."""
+"""Exit codes: a line on standard error for each thing that is wrong, never a traceback."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def _raise(error):
     [
         (KafkaConnectionError("no broker"), 1, "KafkaConnectionError: no broker"),
         (KafkaConfigurationError("no such option"), 2, "KafkaConfigurationError: no such option"),
-        (endings.RefusalError("no such topic"), 1, "no such topic"),
+        (endings.RefusalError("no such topic"), 1, "kcore: no such topic"),
         (KafkaConnectionError("no '\x1b[31m\n'"), 1, r"no '\x1b[31m\n'"),
     ],
 )
@@ -40,7 +40,7 @@ def test_lines_of_our_own_stay_lines(capsys):
     log = endings.RefusalError("it ended:\na\x1b[31mb\nload is high")
     assert endings.run(lambda: _raise(log)) == 1
     assert capsys.readouterr().err.splitlines() == [
-        "kcore: RefusalError: it ended:", r"kcore: a\x1b[31mb", "kcore: load is high"
+        "kcore: it ended:", r"kcore: a\x1b[31mb", "kcore: load is high"
     ]  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def test_a_standard_output_that_is_closed_is_one_line():
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "kcore: RefusalError: standard output is closed: there is nowhere to write to\n"
+        "kcore: standard output is closed: there is nowhere to write to\n"
     )
 
 
@@ -202,7 +202,7 @@ def test_topics_need_a_standard_output_too():
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "kcore: RefusalError: standard output is closed: there is nowhere to write to\n"
+        "kcore: standard output is closed: there is nowhere to write to\n"
     )
 
 
