@@ -151,6 +151,7 @@ def test_javas_options_of_key_stores():
         assert advice in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("keytool") and shutil.which("openssl")), reason="no keytool, or no openssl"
 )

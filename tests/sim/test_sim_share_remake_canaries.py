@@ -189,7 +189,7 @@ BUGS = [
     (serve_the_old_log, {Rule.DONE_ONCE}, {}),
     (assign_the_old_ids, {Rule.SETTLES}, {}),
 ]
-QUICK = {say_it_of_the_new_one, take_words_on_what_is_gone}
+QUICK = {say_it_of_the_new_one}
 
 
 @pytest.mark.parametrize("seed", quickly(1, of=5, begin=1))
