@@ -14,9 +14,11 @@ from __future__ import annotations
 from importlib import import_module
 
 from kcore.errors.base import *
-from kcore.errors.base import BrokerResponseError, KafkaError, unknown_code
+from kcore.errors.base import BrokerResponseError as BrokerResponseError
+from kcore.errors.base import KafkaError as KafkaError
+from kcore.errors.base import unknown_code
 from kcore.errors.client import *
-from kcore.errors.client import ProtocolError
+from kcore.errors.client import ProtocolError as ProtocolError
 from kcore.errors.everyday import *
 from kcore.hints import TYPE_CHECKING
 

@@ -1,7 +1,9 @@
 """kcore.errors against kafka-python, aiokafka and our own table of codes."""
 
+import ast
 import copy
 import pickle
+from pathlib import Path
 
 import aiokafka.errors
 import kafka.errors
@@ -157,3 +159,19 @@ def test_messages_say_what_and_where():
     truncated = str(errors.LogTruncationError({TP: OffsetAndMetadata(5)}))
     assert "flights-3 at 5" in truncated
     assert "seek" in truncated
+
+
+def test_type_checkers_take_no_class_for_a_private_one():
+    """In a package with py.typed, what is imported by its name is exported only `as` that name: a
+    star before that changes nothing, and editors marked `from kcore.errors import KafkaError`.
+    """
+    tree = ast.parse(Path(errors.__file__).read_text())
+    imported = [
+        alias
+        for statement in ast.walk(tree)
+        if isinstance(statement, ast.ImportFrom) and statement.module.startswith("kcore.errors")
+        for alias in statement.names
+    ]
+    assert imported
+    private = [one.name for one in imported if one.name in all_errors() and one.asname != one.name]
+    assert private == []
