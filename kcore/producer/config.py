@@ -20,6 +20,7 @@ from typing import Any, Final
 from kcore.errors import KafkaConfigurationError
 from kcore.produce.config import ACKS_ALL, LINGER_MS, ProduceConfig
 from kcore.producer.options import LEVELS, TABLE
+from kcore.records.codecs import MissingPackageError, load
 from kcore.settings.client import ClientConfig, contradictions, fill_in, read_options
 
 _JAVA_LZ4_LEVEL: Final = 9
@@ -151,6 +152,11 @@ def _contradictions(
 ) -> Iterator[tuple[str, str]]:
     """(option, what is wrong with it beside the others)."""
     yield from contradictions(config, given)
+    try:  # here, and not in the middle of what is sent
+        load(config.compression_type)
+    except MissingPackageError as missing:
+        why = f"needs the package {missing.package}: pip install {missing.package}"
+        yield "compression_type", f"compression_type={config.compression_type!r} {why}"
     level = config.compression_level
     if level is not None and config.compression_type == "snappy":
         yield "compression_level", f"compression_level={level}: snappy has no levels"

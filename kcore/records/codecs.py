@@ -22,7 +22,15 @@ from importlib import import_module
 from kcore.hints import Any, Final
 from kcore.records.framing import CodecError, lz4_bound, seal_lz4, snappy_blocks, zstd_frames
 
-__all__ = ["COMPRESS", "DECOMPRESS", "NAMES", "CodecError", "MissingPackageError", "name_of"]
+__all__ = [
+    "COMPRESS",
+    "DECOMPRESS",
+    "NAMES",
+    "CodecError",
+    "MissingPackageError",
+    "load",
+    "name_of",
+]
 
 NONE: Final = 0
 GZIP: Final = 1
@@ -31,6 +39,8 @@ LZ4: Final = 3
 ZSTD: Final = 4
 
 NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+_PACKERS: Final = {"snappy": "cramjam", "lz4": "lz4.frame", "zstd": "zstandard"}
 
 _GZIP_FRAMING = 31  # zlib's code for: gzip header and trailer, largest window
 # Producers write one. Each costs a copy of what follows it, so many would take time squared.
@@ -66,6 +76,12 @@ def _library(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingPackageError(module.partition(".")[0]) from None
+
+
+def load(name: str) -> None:
+    """Load what the codec of this name packs with. MissingPackageError."""
+    if name in _PACKERS:
+        _library(_PACKERS[name])
 
 
 @cache

@@ -1,6 +1,7 @@
 """ProducerConfig: names, defaults, conversions, ranges, contradictions."""
 
 import dataclasses
+import re
 
 import pytest
 from kafka import KafkaProducer
@@ -8,6 +9,7 @@ from kafka import KafkaProducer
 from kcore.errors import KafkaConfigurationError
 from kcore.producer import options
 from kcore.producer.config import ProducerConfig
+from kcore.records import codecs
 
 
 def make(**given):
@@ -266,3 +268,20 @@ def test_levels_that_a_codec_does_not_have(codec, level):
 @pytest.mark.parametrize(("codec", "level"), [("gzip", -1), ("gzip", 9), ("zstd", 22), ("lz4", 9)])
 def test_levels_that_it_has(codec, level):
     assert make(compression_type=codec, compression_level=level).compression_level == level
+
+
+@pytest.mark.parametrize(
+    ("codec", "package"), [("snappy", "cramjam"), ("lz4", "lz4"), ("zstd", "zstandard")]
+)
+def test_a_codec_without_its_library_is_refused_at_once(monkeypatch, codec, package):
+    """A batch failed then, and everything behind it: the producer's thread had ended."""
+
+    def missing(name):
+        raise codecs.MissingPackageError(name.partition(".")[0])
+
+    monkeypatch.setattr(codecs, "_library", missing)
+    wanted = f"compression_type='{codec}' needs the package {package}: pip install {package}"
+    with pytest.raises(KafkaConfigurationError, match=re.escape(wanted)):
+        ProducerConfig.from_options({"bootstrap_servers": "h:1", "compression_type": codec})
+    for other in (None, "gzip"):
+        ProducerConfig.from_options({"bootstrap_servers": "h:1", "compression_type": other})
