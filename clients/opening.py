@@ -151,13 +151,14 @@ def nobody_answered(
     reasons = "; ".join(
         why if where in why else f"{where}: {why}" for where, why in attempts.items()
     )
+    # Nothing failed: the first of them has been silent for all that time.
+    reasons = reasons or "neither an answer nor a refusal: does it want TLS, or is it no Kafka?"
     who, check = "broker", "bootstrap_servers, and that a Kafka broker"
     if of_controllers:
         who, check = "controller", "bootstrap_controllers, and that a controller of a Kafka"
     return NoBrokersAvailable(
-        f"no {who} answered within {timeout_ms:.0f} ms; tried {tried}"
-        + (f" ({reasons})" if reasons else "")
-        + f"; check {check} listens there (how long is looked for one: bootstrap_timeout_ms)",
+        f"no {who} answered within {timeout_ms:.0f} ms; tried {tried} ({reasons})"
+        f"; check {check} listens there (how long is looked for one: bootstrap_timeout_ms)",
         attempts=dict(attempts),
         timeout_ms=timeout_ms,
     )

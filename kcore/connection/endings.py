@@ -32,9 +32,10 @@ _UNANSWERED: Final[Mapping[type, str]] = {
     FetchToken: "no token came in time to authenticate at {} with",
     CallGssapi: "Kerberos gave nothing in time to authenticate at {} with (is its KDC there?)",
 }
+_STRANGER: Final = " (does it want TLS, or is it no Kafka?)"
 # A broker says nothing when what it hears makes no sense to it; it only hangs up.
 CLOSED_EARLY: Final[Mapping[LinkState, str]] = {
-    LinkState.GREETING: " before it answered the greeting (does it want TLS, or is it no Kafka?)",
+    LinkState.GREETING: f" before it answered the greeting{_STRANGER}",
     LinkState.AUTHENTICATING: " during authentication (some brokers refuse credentials this way)",
 }
 
@@ -45,7 +46,8 @@ def overdue(
     """Why a set-up ended when its time was over; wanted: what the driver was to find out."""
     if wanted is not None:
         return _UNANSWERED[wanted].format(where)
-    return f"{where} did not {_UNFINISHED[state]}{through} within the set-up timeout"
+    hint = _STRANGER if state is LinkState.GREETING else ""
+    return f"{where} did not {_UNFINISHED[state]}{through} within the set-up timeout{hint}"
 
 
 def of_peer(

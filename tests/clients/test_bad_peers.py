@@ -1,5 +1,6 @@
 """`kcore.Consumer` over real sockets against peers that are not what they should be."""
 
+import re
 import socket
 import threading
 import time
@@ -176,3 +177,12 @@ def test_blocking_questions_time_out_with_the_reason():
         with pytest.raises(KafkaError):
             consumer.end_offsets([("t", 0)], timeout_ms=500)
         consumer.close(timeout_ms=100)
+
+
+@pytest.mark.parametrize("client", [kcore.Consumer, kcore.Producer, kcore.Admin])
+def test_what_may_be_wrong_with_a_peer_that_says_nothing(client):
+    """Nothing was said of it, as nothing had failed yet."""
+    with server(silent) as address:
+        said = f"tried {address} (neither an answer nor a refusal: does it want TLS"
+        with pytest.raises(NoBrokersAvailable, match=re.escape(said)):
+            client(bootstrap_servers=address, bootstrap_timeout_ms=300)

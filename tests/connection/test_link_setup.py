@@ -52,6 +52,16 @@ def test_a_peer_is_not_late_whose_driver_was_away():
     assert peer.link.deadline() == NEVER
 
 
+def test_what_may_be_wrong_with_a_peer_that_does_not_answer_the_greeting():
+    peer = Peer()
+    peer.send(timeout=50_000)
+    peer.link.handle_connected(0)
+    peer.link.handle_deadline(10_000)
+    assert peer.link.ended
+    why = "did not answer the greeting within the set-up timeout (does it want TLS, or is it no"
+    assert why in str(peer.link.error)
+
+
 def greeted():
     peer = Peer()
     peer.link.handle_connected(0)
