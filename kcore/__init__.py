@@ -130,7 +130,13 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
+    try:
+        module = import_module(home)
+    except ModuleNotFoundError as missing:
+        from kcore.unbuilt import advised  # noqa: PLC0415 - who needs it is in the wrong folder
+
+        raise advised(missing) from None
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

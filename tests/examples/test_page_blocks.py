@@ -75,6 +75,14 @@ def commit(broker, group, offset):
         consumer.commit({FLIGHTS: kcore.OffsetAndMetadata(offset, "", -1)})
 
 
+def readme_first_minute(code, _broker):
+    # As a file of its own: nothing is given here.
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "greetings 0 b'from me' b'hello'\n"
+
+
 def readme_consumer(code, broker):
     told = Told()
 
@@ -460,6 +468,7 @@ def confluents_names(code, _broker):
 
 RUN = {
     "README.md": [
+        readme_first_minute,
         readme_consumer,
         readme_async_consumer,
         readme_async_producer,

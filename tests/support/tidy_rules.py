@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 # The leaves are single modules of one room.
 LEAVES = {
     *("hints", "values", "tuples", "enums", "errors", "limits", "structs", "timers", "meters"),
-    *("locks", "stint", "actions", "events", "durations", "bounds"),
+    *("locks", "stint", "actions", "events", "durations", "bounds", "unbuilt"),
 }
 BANDS: list[set[str]] = [
     {"leaves"},
