@@ -91,4 +91,8 @@ def _port(option: str, entry: object, text: str | None, default: int | None) -> 
 
 
 def _bad(option: str, entry: object, why: str) -> KafkaConfigurationError:
+    if isinstance(entry, str) and "@" in entry:  # as in URLs, and errors are logged
+        from kcore.settings.security import HIDDEN  # noqa: PLC0415 - not for a start
+
+        entry = re.sub(r"^(.*?://)?.*@", rf"\1{HIDDEN}@", entry, flags=re.DOTALL)
     return KafkaConfigurationError(f"{option}: entry {entry!r}: {why}", option=option)

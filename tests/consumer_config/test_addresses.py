@@ -73,3 +73,20 @@ def test_formatting_goes_back():
     for text in ("a:1", "[::1]:9092"):
         ((host, port),) = parse_servers("bootstrap_servers", text)
         assert format_server(host, port) == text
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        ("kafka://alice:se@cret@h:9092", "kafka://[hidden]@h:9092"),
+        ("alice:secret@h:9092", "[hidden]@h:9092"),
+        ("kafka://h:9092", "kafka://h:9092"),
+    ],
+)
+def test_a_password_in_an_address_is_not_shown(entry, shown):
+    """Errors are logged, and URLs have them."""
+    with pytest.raises(KafkaConfigurationError) as caught:
+        parse_servers("bootstrap_servers", entry)
+    assert f"entry {shown!r}" in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert "cret@" not in str(caught.value)
