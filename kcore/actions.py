@@ -65,9 +65,13 @@ class SendParts(Send):
 class Disconnect(Value):
     """Close the link (or give up opening it). The core has forgotten it: no `handle_closed` is
     owed, one is harmless.
+
+    unanswered: how many requests have been sent that nobody waits for any more. A broker may leave
+    the last of them unread if it meets a closed connection with the answers to the others.
     """
 
     link: int
+    unanswered: int = 0
 
 
 class FetchToken(Value):

@@ -41,6 +41,7 @@ from kcore.transports.core import (
 )
 from kcore.transports.forking import release_in_child
 from kcore.transports.inputs import Ending
+from kcore.transports.lingering import HARMLESS
 from kcore.transports.pumped import Out, PumpedLink
 from kcore.transports.routes import Routes
 from kcore.transports.sockets import (
@@ -361,7 +362,7 @@ class Pump:
     def _disconnect(self, action: Disconnect) -> None:
         link = self._links.get(action.link)
         if link is not None:
-            self._forget(link)
+            self._forget(link, lingers=action.unanswered > HARMLESS)
         elif self._resolving.pop(action.link, None) is not None:
             self._routes.forget(action.link)
 
@@ -572,7 +573,7 @@ class Pump:
         self._forget(link)
         self._inputs.append(Ending(link.number, why, link.more and not link.connected, **more))
 
-    def _forget(self, link: PumpedLink) -> None:
+    def _forget(self, link: PumpedLink, *, lingers: bool = False) -> None:
         if link.number in self._links:
             # In this order: a signal handler may raise between any two, and what is known still is
             # forgotten anew, while a socket that nobody knows closes itself, watched or not.
@@ -580,7 +581,8 @@ class Pump:
             self._by_fd.pop(link.fd, None)
             self._unread.pop(link.number, None)
             del self._links[link.number]
-            _close(link.sock)
+            if not (lingers and link.linger()):
+                _close(link.sock)
 
 
 def _close(sock: socket.socket | TlsSocket) -> None:

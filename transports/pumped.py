@@ -8,6 +8,7 @@ from itertools import islice
 
 from kcore.actions import Connect
 from kcore.hints import TYPE_CHECKING, Final
+from kcore.transports.lingering import lingering
 from kcore.transports.sockets import describe
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class PumpedLink:
         self.out: Out = deque()
         self.rest: memoryview | None = None
         self.poured = 0
+
+    def linger(self) -> bool:
+        """Have it closed when its broker has, or a little later; False: it is to be closed now."""
+        whole = self.connected and not self.fault and not self.unsent
+        return whole and hasattr(self.raw, "detach") and lingering.keep(self.raw)  # in memory: not
 
     @property
     def unsent(self) -> bool:

@@ -590,7 +590,8 @@ class Link:
         self._expires_at = NEVER
         self._wanted = None
         if not told:
-            self._actions.append(Disconnect(self.number))
+            unanswered = len(self._in_flight) if what is LinkInput.CLOSED else 0
+            self._actions.append(Disconnect(self.number, unanswered))
         for call in (*self._in_flight, *self._waiting):
             if call.done is not never_done:
                 self._completed.append((call, Answer(None, error, call.version, self.node)))

@@ -206,7 +206,7 @@ def test_what_was_asked_of_a_node_that_is_dropped_is_answered(fault):
     asked = world.ask(1)
     world.actions()
     world.links.drop(1, 0, fault, away_ms=500)
-    assert world.actions() == [Disconnect(link)]
+    assert world.actions() == [Disconnect(link, unanswered=1)]
     world.settle()
     (answer,) = asked
     assert isinstance(answer.error, DisconnectedError)
@@ -404,7 +404,7 @@ def test_an_interruption_ends_every_link_and_answers_everybody_without_a_backoff
     world.settle()
     assert [str(one.error) for (one,) in (answered, pending)] == ["interrupted"] * 2
     assert connecting[0].error is not None
-    assert world.actions() == [Disconnect(other)]
+    assert world.actions() == [Disconnect(other, unanswered=1)]
     assert not world.links.connected
     assert world.links.reach(-2, 0) is Reach.IDLE
 
