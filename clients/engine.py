@@ -33,7 +33,7 @@ from kcore.events import (
     TopicRecreated,
 )
 from kcore.hints import TYPE_CHECKING, Any, Protocol
-from kcore.limits import AWAY_MS
+from kcore.limits import AWAY_MS, MOMENT_MS
 from kcore.transports import Step
 
 if TYPE_CHECKING:
@@ -264,6 +264,11 @@ class Engine:
                 return False
             self.step(left)
         return True
+
+    def left(self, until: float) -> float:
+        """How much is left, a moment for who was away when the time ended."""
+        left = until - self.pump.now_ms()
+        return MOMENT_MS if left <= -AWAY_MS else max(left, 0)
 
     def later(
         self, operation: int, callback: CommitCallback | None = None, offsets: Any = None

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kcore.errors import ConcurrentUseError, IllegalStateError
-from kcore.limits import AWAY_MS, MOMENT_MS
+from kcore.limits import AWAY_MS, OVERSLEPT_MS
 from kcore.stint import Stint
 from kcore.timers import NEVER
 from kcore.transports import Pump
@@ -27,9 +27,6 @@ TURN_MS = 4
 READS_PER_TURN = 2
 # A wait ends after so long, so that whoever waits looks at the clock.
 WAIT_MAX_MS = 1_000
-# Who was away when a wait was to end waits so long yet: what has arrived is seen, and what the core
-# has left a moment to is over.
-OVERSLEPT_MS = 2 * MOMENT_MS
 
 
 class Place:

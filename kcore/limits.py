@@ -69,6 +69,10 @@ AWAY_MS: Final = 100
 # continent is made, greeted and asked something in less.
 MOMENT_MS: Final = 1_000
 
+# Who was away when a wait was to end waits so long yet: what has arrived is seen, and what was left
+# a moment is over.
+OVERSLEPT_MS: Final = 2 * MOMENT_MS
+
 # Queues ------------------------------------------------------------------------------------------
 
 # Events nobody has taken. Answers to verbs are never dropped; news is, oldest first.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from kcore.hints import Final, Generic, TypeVar
+from kcore.limits import MOMENT_MS
 
 NEVER: Final = (1 << 63) - 1
 
@@ -68,3 +69,25 @@ class Timers(Generic[K]):
         if due is not None:
             del self._at[due]
         return due
+
+
+class Bounded:
+    """What is given up at `deadline_ms`."""
+
+    __slots__ = ("_granted", "deadline_ms")
+
+    def __init__(self, deadline_ms: int) -> None:
+        self.deadline_ms = deadline_ms
+        self._granted = False
+
+    def expired(self, now_ms: int, *, away: bool) -> bool:
+        """Whether it is to be given up. away: the program was, as the time ended: a moment is left,
+        once, to what was asked right before and to what is asked next.
+        """
+        if now_ms < self.deadline_ms:
+            return False
+        if away and not self._granted:
+            self._granted = True
+            self.deadline_ms = now_ms + MOMENT_MS
+            return False
+        return True

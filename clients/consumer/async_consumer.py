@@ -244,7 +244,7 @@ class AsyncConsumer(AsyncBounded, LoopLife):
         else:  # else the core would take a listener that is at work to have heard what follows
             bridge.serve()
             await driver.until(lambda: not bridge.busy, until - driver.now_ms())
-        left = max(until - driver.now_ms(), 0)
+        left = engine.left(until)
         begin(driver.now_ms(), left)
         driver.drain()
         engine.collect()

@@ -93,7 +93,7 @@ def release(engine: Engine, settings: Deserializers) -> None:
 def _commit(
     engine: Engine, unfinished: Mapping[TopicPartition, OffsetAndMetadata], until: float
 ) -> None:
-    left = max(until - engine.pump.now_ms(), 0)
+    left = engine.left(until)
     mine = engine.core.assignment()  # never commit for what has gone meanwhile
     offsets = {
         **engine.core.consumed_offsets(),
@@ -117,7 +117,7 @@ def _close_core(
     operation: GroupMembershipOperation,
 ) -> None:
     raised: Exception | None = None
-    left = max(until - engine.pump.now_ms(), 0)
+    left = engine.left(until)
     engine.core.close(engine.pump.now_ms(), int(left), autocommit=autocommit, operation=operation)
 
     def done() -> bool:

@@ -157,7 +157,7 @@ class Consumer(Bounded, Batches):
                     unfinished,
                     autocommit=autocommit,
                     operation=operation,
-                    timeout_ms=max(until - engine.pump.now_ms(), 0),
+                    timeout_ms=engine.left(until),
                 )
         self._batch = None
 

@@ -20,7 +20,7 @@ from kcore.clients import arguments
 from kcore.clients.log import Log
 from kcore.clients.producer.dispatch import STRIKES_MAX, Dispatch
 from kcore.errors import ConcurrentUseError, ForkedError, KafkaError
-from kcore.limits import AWAY_MS, MAX_TIMEOUT_MS
+from kcore.limits import AWAY_MS, MAX_TIMEOUT_MS, OVERSLEPT_MS
 from kcore.locks import WorkLock
 from kcore.transports.background import current, make_event, make_lock, run_aside
 from kcore.transports.forking import release_in_child
@@ -327,7 +327,7 @@ class Courier(Dispatch):
                 if until is not None and (over_ms := self.now_ms() - until) >= 0:
                     if over_ms < AWAY_MS or overslept:
                         return False
-                    overslept, until = True, self.now_ms() + AWAY_MS
+                    overslept, until = True, self.now_ms() + OVERSLEPT_MS
                     self._pump.wakeup()  # the courier has been away, too: what has arrived counts
         finally:
             with self.lock:

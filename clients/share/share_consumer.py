@@ -133,9 +133,8 @@ class ShareConsumer(ShareVerbs, Polling):
     def _close_core(self, until: float) -> None:
         engine = self._engine
         self._end_loop()
-        now = engine.pump.now_ms()
-        left_ms = max(until - now, 0)
-        engine.core.close(now, int(left_ms))
+        left_ms = engine.left(until)
+        engine.core.close(engine.pump.now_ms(), int(left_ms))
         engine.wait(lambda: engine.closing is not None, left_ms, interruptible=False)
         with suppress(KafkaError):
             engine.pump.drain()

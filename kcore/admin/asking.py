@@ -190,15 +190,13 @@ class Asking:
     and none can be asked now.
     """
 
-    def __init__(
-        self, ask: Ask, places: Places, deadline_ms: int, before: Sequence[Outcome] = ()
-    ) -> None:
+    def __init__(self, ask: Ask, places: Places, before: Sequence[Outcome] = ()) -> None:
         self.ask = ask
         self.outcome = Outcome(ask.name)
         self.over = not ask.keys
         self.stranded = False
         self._places = places
-        self._deadline_ms = deadline_ms
+        self._limit = places.limit
         keys: dict[Key, None] = dict.fromkeys(ask.keys)
         self._open, self._held = (keys, {}) if ask.after is None else ({}, keys)
         self._before = before
@@ -214,11 +212,11 @@ class Asking:
         if self.over:
             return NEVER
         if not self._open or self._is_waiting_for_places():
-            return self._deadline_ms
+            return self._limit.deadline_ms
         first = self._retry_at
         if self.stranded:
             first = max(first, self._places.network.next_retry_at())
-        return min(self._deadline_ms, first)
+        return min(self._limit.deadline_ms, first)
 
     def _is_waiting_for_places(self) -> bool:
         """Whether all that is open waits for look-ups, which have deadlines of their own."""
@@ -233,7 +231,7 @@ class Asking:
         if self._held:
             self._let_go()
         self.stranded = False
-        if now_ms >= self._deadline_ms:
+        if now_ms >= self._limit.deadline_ms:
             self._expire()
         elif self._open and now_ms >= self._retry_at:
             for node, keys in self._by_node(now_ms).items():
@@ -287,7 +285,8 @@ class Asking:
 
     def _send(self, node: int, keys: list[Key], now_ms: int) -> None:
         ask = self.ask
-        limit_ms = min(self._places.network.request_timeout_ms, self._deadline_ms - now_ms)
+        left_ms = self._limit.deadline_ms - now_ms
+        limit_ms = min(self._places.network.request_timeout_ms, left_ms)
         # Who is told how long to take says that it has not managed before it is given up.
         told_ms = max(1, limit_ms * 9 // 10)
         sent: list[Key] = []

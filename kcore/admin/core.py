@@ -36,13 +36,12 @@ Procedure = Generator[list[Ask], list[Outcome], T]
 class _Operation:
     """A procedure on its way. over: it has ended, with `result` or `error`."""
 
-    def __init__(self, procedure: Procedure[Any], places: Places, deadline_ms: int) -> None:
+    def __init__(self, procedure: Procedure[Any], places: Places) -> None:
         self.over = False
         self.result: Any = None
         self.error: KafkaError | None = None
         self._procedure = procedure
         self._places = places
-        self._deadline_ms = deadline_ms
         self._askings: list[Asking] = []
         self._begun = False
         self._due_at = 0
@@ -68,11 +67,12 @@ class _Operation:
 
     def handle_tick(self, now_ms: int) -> None:
         """Go on as far as that is possible now."""
-        self._places.stirred = False
+        places = self._places
+        places.stirred = False
+        places.limit.expired(now_ms, away=places.network.late)
         self._step(now_ms)
         if not self.over:
-            askings, places = self._askings, self._places
-            self._stranded = places.is_stranded() or any(one.stranded for one in askings)
+            self._stranded = places.is_stranded() or any(one.stranded for one in self._askings)
             self._due_at = self._next()
 
     def _step(self, now_ms: int) -> None:
@@ -113,7 +113,7 @@ class _Operation:
         self._askings = []
         for ask in asks:
             before = [asking.outcome for asking in self._askings]
-            self._askings.append(Asking(ask, places, self._deadline_ms, before))
+            self._askings.append(Asking(ask, places, before))
 
 
 class AdminCore(ClientCore):
@@ -141,6 +141,12 @@ class AdminCore(ClientCore):
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
+        if self._due < 0:
+            self._due = self._first_due()
+        return self._due
+
+    def _first_due(self) -> int:
+        """What `deadline` says, until the rooms are asked again: see ConsumerCore."""
         if self._closed:
             return NEVER
         # Nobody reads what a refresh of metadata brings: operations look up what they need.
@@ -152,6 +158,7 @@ class AdminCore(ClientCore):
         return first if self._closing_until is None else min(first, self._closing_until)
 
     def _turn(self, now_ms: int) -> None:
+        self._due = -1
         self._lookup.handle_tick(now_ms)
         due = [one for one in self._operations.items() if one[1].is_due(now_ms)]
         for number, operation in due:
@@ -176,16 +183,15 @@ class AdminCore(ClientCore):
         if self._closed or self._closing_until is not None:
             raise IllegalStateError(CLOSED)
         number = self._outbox.begin()
-        deadline_ms = now_ms + timeout_ms
         places = Places(
             self._links,
             self.config.refresh(),
             self._rng,
-            deadline_ms,
+            now_ms + timeout_ms,
             timeout_ms,
             controllers=self.of_controllers,
         )
-        self._operations[number] = _Operation(procedure, places, deadline_ms)
+        self._operations[number] = _Operation(procedure, places)
         self._settle(now_ms)
         return number
 

@@ -18,7 +18,7 @@ from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
 from kcore.errors import KafkaError
 from kcore.structs import Node, Rng, TopicPartition
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Bounded
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 from kcore.wire.messages import FindCoordinatorRequest
@@ -32,9 +32,10 @@ _Place = tuple[Route, Any]
 
 
 class Places:
-    """See the module's text. network: all links. timeout_ms: what the operation was given.
-    controllers: they are asked, and not brokers. abandoned: nobody waits for the operation, and
-    answers that still come are passed over. stirred: one has come that it has yet to look at.
+    """See the module's text. network: all links. timeout_ms: what the operation was given; limit:
+    until when that is. controllers: they are asked, and not brokers. abandoned: nobody waits for
+    the operation, and answers that still come are passed over. stirred: one has come that it has
+    yet to look at.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Places:
         self.stirred = True
         self._config = config
         self._rng = rng
-        self._deadline_ms = deadline_ms
+        self.limit = Bounded(deadline_ms)
         self._nodes: dict[_Place, int] = {}
         self._wanted: dict[_Place, None] = {}
         self._sought: dict[_Place, Asking] = {}
@@ -140,7 +141,7 @@ class Places:
         for route in dict.fromkeys(route for route, _ in wanted):
             places = [place for place in wanted if place[0] is route]
             lookup = ask_controllers if self.controllers else _lookup
-            asking = Asking(lookup(route, [what for _, what in places]), self, self._deadline_ms)
+            asking = Asking(lookup(route, [what for _, what in places]), self)
             self._sought |= dict.fromkeys(places, asking)
         found = False
         for asking in dict.fromkeys(self._sought.values()):

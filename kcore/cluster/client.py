@@ -22,7 +22,7 @@ from kcore.connection.calls import COORDINATORS_APART, ClusterView
 from kcore.errors import IllegalStateError
 from kcore.events import Closed, Event, HeartbeatAnswered
 from kcore.hints import TYPE_CHECKING, Protocol
-from kcore.limits import AWAY_MS
+from kcore.limits import AWAY_MS, MOMENT_MS
 from kcore.meters import Group, Reading, by_group
 from kcore.structs import Rng
 from kcore.timers import NEVER
@@ -86,6 +86,7 @@ class ClientCore:
         self._holding = self._owing = False  # see hold_back; owing: the rooms have missed turns
         self._due = -1  # what `deadline` said, of those that keep it
         self._closing_until: int | None = None
+        self._granted = False  # to the close: see Bounded.expired
         self._closed = False
 
     def _turn(self, now_ms: int) -> None:
@@ -243,6 +244,9 @@ class ClientCore:
     def handle_deadline(self, now_ms: int) -> bool | None:
         """Time has passed. False: there may be actions, and nothing else has changed."""
         self._let_go()
+        until = self._closing_until
+        if until is not None and until <= now_ms and self._links.late and not self._granted:
+            self._granted, self._closing_until = True, now_ms + MOMENT_MS
         self._links.handle_deadline(now_ms)
         self._settle(now_ms, judges=True)
         self._links.late = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kcore import errors, limits
+from kcore import errors
 from kcore.cluster.links import Links
 from kcore.cluster.refresh import RefreshConfig, metadata_request
 from kcore.connection.backoff import exponential
@@ -14,8 +14,7 @@ from kcore.connection.calls import Answer
 from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.hints import Any
 from kcore.structs import Rng
-from kcore.timers import NEVER
-from kcore.values import Value
+from kcore.timers import NEVER, Bounded
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
 
@@ -24,16 +23,26 @@ _UNKNOWN_TOPIC = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 LookupDone = Callable[[dict[str, list[int]] | None, KafkaError | None], None]
 
 
-class _Lookup(Value, frozen=False, eq=False):
-    topics: set[str] | None
-    deadline_ms: int
-    done: LookupDone
-    next_try_ms: int
-    may_create: bool
-    attempts: int = 0
-    asking: bool = False
-    granted: bool = False  # a moment more, as the program was away when the time ended
-    last_error: KafkaError | None = None
+class _Lookup(Bounded):
+    __slots__ = ("asking", "attempts", "done", "last_error", "may_create", "next_try_ms", "topics")
+
+    def __init__(
+        self,
+        topics: set[str] | None,
+        deadline_ms: int,
+        done: LookupDone,
+        next_try_ms: int,
+        *,
+        may_create: bool,
+    ) -> None:
+        super().__init__(deadline_ms)
+        self.topics = topics
+        self.done = done
+        self.next_try_ms = next_try_ms
+        self.may_create = may_create
+        self.attempts = 0
+        self.asking = False
+        self.last_error: KafkaError | None = None
 
 
 class TopicLookup:
@@ -59,7 +68,7 @@ class TopicLookup:
         """`done({topic: partition numbers}, None)`, or `done(None, error)` at the deadline or when
         refused. may_create: brokers make topics that are missing, if they do that.
         """
-        self._open.append(_Lookup(topics, deadline_ms, done, now_ms, may_create))
+        self._open.append(_Lookup(topics, deadline_ms, done, now_ms, may_create=may_create))
 
     def deadline(self) -> int:
         """When `handle_tick` has something to do."""
@@ -78,10 +87,7 @@ class TopicLookup:
     def handle_tick(self, now_ms: int) -> None:
         """Ask what is due, give up what is late."""
         for lookup in list(self._open):
-            if now_ms >= lookup.deadline_ms and self._links.late and not lookup.granted:
-                lookup.granted = True
-                lookup.deadline_ms = now_ms + limits.MOMENT_MS
-            if now_ms >= lookup.deadline_ms:
+            if lookup.expired(now_ms, away=self._links.late):
                 cause = f": {lookup.last_error}" if lookup.last_error else ""
                 error = KafkaTimeoutError(f"no broker gave metadata in time{cause}")
                 error.__cause__ = lookup.last_error

@@ -121,6 +121,8 @@ class Reach(Enum):
 class Network(Protocol):
     """The links to all nodes, as group and fetch see them (kcore.cluster.links implements it)."""
 
+    late: bool  # the program was away when something was due: see Bounded.expired
+
     def send(
         self,
         node: int,

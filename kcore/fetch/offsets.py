@@ -21,7 +21,7 @@ from kcore.fetch.positions import Positions
 from kcore.fetch.states import PartitionState
 from kcore.hints import Final
 from kcore.structs import OffsetAndTimestamp, Rng, TopicPartition
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Bounded
 from kcore.tuples import NamedTuple
 from kcore.wire.apis import ApiKey
 from kcore.wire.codes import ErrorCode
@@ -171,20 +171,20 @@ class Resets:
                 self._raise_later(_denied({partition.tp.topic}), partition)
 
 
-class _Lookup:
+class _Lookup(Bounded):
     """One call of the application's: what is still open, what was found. why: what stood in the
     way of each last.
     """
 
-    __slots__ = ("attempts", "deadline_ms", "done", "found", "open", "retry_at", "under_way", "why")
+    __slots__ = ("attempts", "done", "found", "open", "retry_at", "under_way", "why")
 
     def __init__(
         self, timestamps: Mapping[TopicPartition, int], deadline_ms: int, done: LookupDone
     ) -> None:
+        super().__init__(deadline_ms)
         self.open = dict(timestamps)
         self.found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         self.under_way: set[TopicPartition] = set()
-        self.deadline_ms = deadline_ms
         self.done = done
         self.retry_at = 0
         self.attempts = 0
@@ -240,7 +240,7 @@ class Lookups:
         for lookup in list(self._all):
             if not lookup.open:
                 self._end(lookup, lookup.found, None)
-            elif now_ms >= lookup.deadline_ms:
+            elif lookup.expired(now_ms, away=self._network.late):
                 self._time_out(lookup)
             elif now_ms >= lookup.retry_at and len(lookup.under_way) < len(lookup.open):
                 self._send(lookup, now_ms)

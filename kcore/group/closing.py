@@ -18,7 +18,7 @@ from kcore.group.offsets import CommittedFetcher
 from kcore.group.states import Step, StepInput
 from kcore.group.steps import Steps
 from kcore.structs import GroupMembershipOperation
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Bounded
 
 _CLOSING_STEPS = (Step.CLOSING, Step.PARTING, Step.DEPARTING)
 
@@ -50,6 +50,7 @@ class Closing:
         self._told = False  # by `leave`, and the acknowledgement is awaited
         self._keeps = False  # the host has what is given up until then
         self._commits = False  # `close` has not asked for the last commit yet
+        self._limit = Bounded(NEVER)  # of `close`
 
     def recover(self, now_ms: int) -> None:
         """A turn was broken off in the middle, and nothing that was asked is under way: go on with
@@ -146,7 +147,7 @@ class Closing:
         if step is Step.CLOSED:
             return
         if step in _CLOSING_STEPS:
-            timers.set(Timer.CLOSE, min(timers.at(Timer.CLOSE), deadline_ms))
+            self._limit.deadline_ms = min(self._limit.deadline_ms, deadline_ms)
         else:
             if step is Step.LEAVING:
                 self._left(now_ms)
@@ -154,7 +155,8 @@ class Closing:
             self._commits = autocommit
             self._operation = operation
             self._fresh_link = self._rebalance.stop(StepInput.CLOSE)
-            timers.set(Timer.CLOSE, deadline_ms)
+            self._limit.deadline_ms = deadline_ms
+        timers.set(Timer.CLOSE, self._limit.deadline_ms)
         if self._commits and self._autocommit.possible:
             # Its failure does not hold up the rest; the event tells of it.
             self._autocommit.commit(deadline_ms=deadline_ms)
@@ -171,8 +173,10 @@ class Closing:
 
     def handle_tick(self, now_ms: int) -> None:
         """Go on, or give up what is late."""
-        late = self._ctx.timers.at(Timer.CLOSE) <= now_ms
-        step = self._rebalance.step
+        step, late = self._rebalance.step, False
+        if step in _CLOSING_STEPS:
+            late = self._limit.expired(now_ms, away=self._ctx.network.late)
+            self._ctx.timers.set(Timer.CLOSE, self._limit.deadline_ms)
         if step is Step.CLOSING:
             self._committer.forgo(now_ms)
         if step is Step.CLOSING and (late or self._committer.operations.idle):

@@ -127,7 +127,7 @@ class CommitOperation(Operation):
         """Another commit is asked for. If this one is tried again, it goes with that: it would come
         behind it, and take the offsets of the same partitions back.
         """
-        if self.deadline_ms is None or managed != (self.stamps is not None):
+        if self.once or managed != (self.stamps is not None):
             return
         both = self.offsets.keys() & later.keys()
         if both:

@@ -13,19 +13,20 @@ from kcore.group.context import Context
 from kcore.group.coordinator import Coordinator
 from kcore.group.effects import passing
 from kcore.hints import Generic, TypeVar
-from kcore.timers import NEVER
+from kcore.timers import NEVER, Bounded
 
 
-class Operation:
+class Operation(Bounded):
     """One request that may need several tries.
 
-    deadline_ms: until when a passing failure is tried again; None: one try (C6).
+    deadline_ms: until when a passing failure is tried again. once: one try (C6), there is none.
     """
 
     what = "the request"
 
     def __init__(self, deadline_ms: int | None) -> None:
-        self.deadline_ms = deadline_ms
+        super().__init__(NEVER if deadline_ms is None else deadline_ms)
+        self.once = deadline_ms is None
         self.retry_at = 0
         self.attempts = 0
         self.in_flight = False
@@ -57,7 +58,7 @@ class Operation:
             return
         if not passing(error):
             self.fail(error)
-        elif self.deadline_ms is None:
+        elif self.once:
             again = RetriableCommitFailedError(f"{self.what} failed for now: {error}")
             again.__cause__ = error
             self.fail(again)
@@ -125,8 +126,7 @@ class Operations(Generic[O]):
         for operation in list(self._open):
             if self._ready(operation) and operation.retry_at <= now_ms:
                 operation.send(now_ms)
-            late = operation.deadline_ms is not None and operation.deadline_ms <= now_ms
-            if late and not operation.ended:
+            if operation.expired(now_ms, away=self._ctx.network.late) and not operation.ended:
                 operation.time_out()
             if operation.ended:
                 self.sweep()
@@ -143,8 +143,7 @@ class Operations(Generic[O]):
         """When `handle_tick` has something to do."""
         first = NEVER
         for operation in self._open:
-            if operation.deadline_ms is not None:
-                first = min(first, operation.deadline_ms)
+            first = min(first, operation.deadline_ms)
             if self._ready(operation):
                 first = min(first, operation.retry_at)
         return first
@@ -156,7 +155,7 @@ class Operations(Generic[O]):
         for operation in list(self._open):
             if operation.in_flight or operation.ended:
                 continue
-            if operation.deadline_ms is None or not passing(error):
+            if operation.once or not passing(error):
                 operation.failed(error, self._ctx, now_ms)
             else:
                 operation.last_error = error

@@ -12,6 +12,7 @@ from kcore.errors import KafkaError, KafkaTimeoutError
 from kcore.share.marks import GAP, RENEW, Stretch
 from kcore.share.parcel import Parcel, Place
 from kcore.structs import TopicPartition
+from kcore.timers import Bounded
 
 # Brokers keep one state for a batch whose offsets have become the same; so many in a row are worth
 # a batch of their own (Java: Acknowledgements).
@@ -22,19 +23,19 @@ _RUNS: Final = re.compile(rb"(.)\1{%d,}" % (_RUN_MIN - 1), re.DOTALL)
 Batch = tuple[int, int, list[int]]
 
 
-class Sheet:
+class Sheet(Bounded):
     """place: what it is about. parts: of each parcel what it says. deadline_ms: when it is given
     up.
     """
 
-    __slots__ = ("deadline_ms", "parts", "place")
+    __slots__ = ("parts", "place")
 
     def __init__(
         self, place: Place, parts: list[tuple[Parcel, list[Stretch]]], deadline_ms: int
     ) -> None:
+        super().__init__(deadline_ms)
         self.place = place
         self.parts = parts
-        self.deadline_ms = deadline_ms
 
     @property
     def renews(self) -> bool:
@@ -84,17 +85,17 @@ class Sheet:
             yield from stretches
 
 
-class Commit:
+class Commit(Bounded):
     """What the application waits for: the ends of these sheets, until `deadline_ms`.
 
     operation: its number. results: of each partition why it was not taken in, or None.
     """
 
-    __slots__ = ("_left", "deadline_ms", "operation", "results")
+    __slots__ = ("_left", "operation", "results")
 
     def __init__(self, operation: int, sheets: Iterable[Sheet], deadline_ms: int) -> None:
+        super().__init__(deadline_ms)
         self.operation = operation
-        self.deadline_ms = deadline_ms
         self.results: dict[TopicPartition, KafkaError | None] = {}
         self._left = list(sheets)
 

@@ -76,6 +76,12 @@ class ShareConsumerCore(ClientCore):
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
+        if self._due < 0:
+            self._due = self._first_due()
+        return self._due
+
+    def _first_due(self) -> int:
+        """What `deadline` says, until the rooms are asked again: see ConsumerCore."""
         if self._closed:
             return NEVER
         first = min(super().deadline(), self._member.deadline(), self._exchange.deadline())
@@ -291,6 +297,7 @@ class ShareConsumerCore(ClientCore):
     # -- between inputs ----------------------------------------------------------------------------
 
     def _turn(self, now_ms: int) -> None:
+        self._due = -1
         self._measures.turn(now_ms)
         if self._view.version != self._seen_version:
             self._name_assigned()
@@ -299,7 +306,7 @@ class ShareConsumerCore(ClientCore):
         self._member.handle_tick(now_ms)
         self._exchange.handle_tick(now_ms)
         for commit in self._commits:
-            if commit.deadline_ms <= now_ms:
+            if commit.expired(now_ms, away=self._links.late):
                 commit.give_up()
         self._end_commits()
         if self._closing_until is not None and (

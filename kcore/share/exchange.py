@@ -200,7 +200,8 @@ class Exchange:
 
     def _give_up(self, node: ShareNode, reach: Reach, now_ms: int) -> None:
         """What the node cannot be told any more."""
-        for sheet in [one for one in node.pending if one.deadline_ms <= now_ms]:
+        away = self._ctx.network.late
+        for sheet in [one for one in node.pending if one.expired(now_ms, away=away)]:
             node.pending.remove(sheet)
             why = "the acknowledgement was not taken in within its time"
             self._end_sheet(sheet, KafkaTimeoutError(why))

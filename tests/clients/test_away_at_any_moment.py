@@ -20,7 +20,7 @@ EVERY = 5  # readings: some of them are struck in each run
 AWAY_S = 40  # more than a connection, a request and the look for a broker may take
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def broker():
     with EmbeddedBroker() as embedded:
         embedded.create_topic("t", 1)
@@ -73,6 +73,44 @@ def administer(bootstrap):
     with Admin(bootstrap_servers=bootstrap) as admin:
         assert {"t", "w"} <= set(admin.list_topics())
         admin.describe_cluster()
+
+
+def close_member(bootstrap, clock, at, **options):
+    """Struck while it closes, and not before."""
+    group = f"g-{at}-{len(options)}"
+    clock.strikes_at = 0
+    with Consumer(
+        "t",
+        bootstrap_servers=bootstrap,
+        auto_offset_reset="earliest",
+        group_id=group,
+        **options,
+    ) as consumer:
+        offsets = []
+        while len(offsets) < 20:
+            for records in consumer.poll(5_000).values():
+                offsets += [record.offset for record in records]
+        clock.readings, clock.strikes_at = 0, at
+    return group
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_close_that_is_struck_has_committed_and_left(broker, clock, protocol, caplog):
+    """Else the records come again, and the others of the group wait for this member."""
+    caplog.set_level(logging.WARNING, "kcore")
+    struck = 0
+    for at in range(1, 1_000):
+        group = close_member(broker.bootstrap, clock, at, group_protocol=protocol)
+        if clock.readings < at:
+            break
+        struck += 1
+        clock.strikes_at = 0
+        assert broker.committed_offsets(group, "t") == [20]
+        with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            (found,) = admin.describe_groups([group]).values()
+        assert not found["members"], at
+    assert struck > 3
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 @pytest.mark.parametrize("use", [send, read, administer])

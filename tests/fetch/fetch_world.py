@@ -64,6 +64,8 @@ class Sent:
 class FakeNetwork:
     """`connection.calls.Network`: every node is connected unless told otherwise."""
 
+    late = False
+
     def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.unreachable: dict[int, int] = {}  # node -> when it may be tried again

@@ -58,9 +58,9 @@ class Request:
 
 
 class FakeNetwork:
-    """kcore.connection.calls.Network without links: requests wait here until the test answers
-    them.
-    """
+    """kcore.connection.calls.Network without links: requests wait here for their answers."""
+
+    late = False
 
     def __init__(self) -> None:
         self.open: list[Request] = []

@@ -477,3 +477,34 @@ def test_unsubscribed_while_its_coordinator_is_looked_for_it_leaves_before_it_co
     world.join("t1-0")
     world.poll()
     assert world.member.stable
+
+
+def test_a_close_whose_time_ended_while_the_program_was_away_has_a_moment_left() -> None:
+    """Else the last commit is given up with its answer on the way, and records come again."""
+    world = auto()
+    world.member.close(world.now, world.now + 5_000, autocommit=True)
+    world.settle()
+    world.now += 7_000  # the session is not over
+    world.network.late = True
+    world.settle()
+    world.network.late = False
+    assert not world.new_events(OffsetsCommitted, PartitionsRevoked)
+    world.answer(ApiKey.OFFSET_COMMIT)
+    world.answer(ApiKey.LEAVE_GROUP)
+    assert world.member.closed
+    (committed, *_) = world.new_events(OffsetsCommitted)
+    assert committed.error is None
+
+
+def test_a_close_has_it_once() -> None:
+    world = auto()
+    world.member.close(world.now, world.now + 5_000, autocommit=True)
+    world.settle()
+    world.network.late = True
+    for _ in range(2):
+        assert not world.member.closed
+        world.now += 40_000
+        world.settle()
+    assert world.member.closed
+    (committed, *_) = world.new_events(OffsetsCommitted)
+    assert isinstance(committed.error, KafkaTimeoutError)

@@ -1,7 +1,5 @@
 """The program was away for longer than anything may take; what leaders said meanwhile is there."""
 
-import heapq
-
 import pytest
 from scripted_producer import produce_world
 
@@ -9,18 +7,6 @@ from kcore.errors import KafkaTimeoutError
 from kcore.events import OperationCompleted
 
 DELIVERY_MS = 120_000
-
-
-def come_back(world, client, away_ms, verb=lambda _: None):
-    """As the pump does it, behind a verb that comes before it has looked at the sockets."""
-    world.now += away_ms
-    verb(world.now)
-    client.drain()
-    client.core.hold_back(away_ms)
-    while world._queue:
-        heapq.heappop(world._queue)[2]()
-    client.core.handle_deadline(world.now)
-    client.drain()
 
 
 @pytest.fixture
@@ -43,7 +29,7 @@ def test_what_leaders_have_answered_is_delivered(setting, away_ms):
     """One connection's answer is read first: the time that is over is not the other one's end."""
     world, _, client = setting
     send_to_both(client)
-    come_back(world, client, away_ms)
+    world.come_back(client, away_ms)
     assert client.errors() == []
     assert len(client.delivered()) == 4
     client.check_offsets()
@@ -53,7 +39,7 @@ def test_a_verb_that_comes_first_ends_nothing(setting):
     world, _, client = setting
     send_to_both(client)
     assert client.core.deadline() > world.now
-    come_back(world, client, DELIVERY_MS + 1, client.core.flush)
+    world.come_back(client, DELIVERY_MS + 1, client.core.flush)
     assert client.errors() == []
     assert len(client.delivered()) == 4
 
@@ -62,7 +48,7 @@ def test_what_is_never_answered_fails_all_the_same(setting):
     world, _, client = setting
     send_to_both(client)
     world._queue.clear()
-    come_back(world, client, DELIVERY_MS + 1)
+    world.come_back(client, DELIVERY_MS + 1)
     assert len(client.errors()) == 2
 
 
@@ -71,7 +57,7 @@ def test_a_look_up_that_was_answered_meanwhile_has_succeeded(setting):
     operation = client.core.fetch_metadata(("t",), world.now, 30_000)
     client.drain()
     assert client.core.deadline() > world.now
-    come_back(world, client, 60_000, client.core.flush)
+    world.come_back(client, 60_000, client.core.flush)
     (ended,) = ended_of(client, operation)
     assert ended.error is None
     assert ended.result == {"t": [0, 1]}
@@ -83,12 +69,37 @@ def test_a_look_up_has_a_moment_left_once(setting):
     operation = client.core.fetch_metadata(("t",), world.now, 30_000)
     client.drain()
     world._queue.clear()
-    come_back(world, client, 60_000)
+    world.come_back(client, 60_000)
     assert ended_of(client, operation) == []
     world._queue.clear()
-    come_back(world, client, 60_000)
+    world.come_back(client, 60_000)
     (ended,) = ended_of(client, operation)
     assert isinstance(ended.error, KafkaTimeoutError)
+
+
+@pytest.mark.parametrize("away_ms", [11_000, 40_000, 43_200_000])
+def test_a_close_that_was_struck_delivers_what_leaders_took(setting, away_ms):
+    world, _, client = setting
+    send_to_both(client)
+    client.core.close(world.now, 10_000)
+    client.drain()
+    world.come_back(client, away_ms)
+    assert client.errors() == []
+    assert len(client.delivered()) == 4
+    client.check_offsets()
+
+
+def test_a_close_that_nobody_answers_has_a_moment_left_once(setting):
+    world, _, client = setting
+    send_to_both(client)
+    client.core.close(world.now, 10_000)
+    client.drain()
+    for _ in range(2):
+        assert client.errors() == []
+        world._queue.clear()
+        world.come_back(client, 40_000)
+    assert len(client.errors()) == 2
+    assert client.core.closed
 
 
 def ended_of(client, operation):

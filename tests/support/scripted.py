@@ -546,6 +546,19 @@ class World:
     def revive_node(self, node: int) -> None:
         self.cluster.down.discard(node)
 
+    def come_back(
+        self, client: Client, away_ms: int, verb: Callable[[int], object] = lambda _: None
+    ) -> None:
+        """As the pump does it, behind a verb that comes before it has looked at the sockets."""
+        self.now += away_ms
+        verb(self.now)
+        client.drain()
+        client.core.hold_back(away_ms)
+        while self._queue:
+            heapq.heappop(self._queue)[2]()
+        client.core.handle_deadline(self.now)
+        client.drain()
+
     def run(self, duration_ms: int, *, polls_ms: int | None = None) -> None:
         """Let time pass; with `polls_ms` every client polls that often."""
         end = self.now + duration_ms
