@@ -76,12 +76,10 @@ class ShareConsumerCore(ClientCore):
 
     def deadline(self) -> int:
         """When `handle_deadline` is due; NEVER if it is not."""
-        if self._due < 0:
-            self._due = self._first_due()
-        return self._due
+        self._due = first = self._first_due()  # for `_settle`; what is struck may change it
+        return first
 
     def _first_due(self) -> int:
-        """What `deadline` says, until the rooms are asked again: see ConsumerCore."""
         if self._closed:
             return NEVER
         first = min(super().deadline(), self._member.deadline(), self._exchange.deadline())
